@@ -20,58 +20,51 @@ import (
 // Calibration corrects the predictions of a model after the fact, by rows that were held out.
 // [Model.Calibrate] makes one.
 type Calibration struct {
-	// Temperature divides the logits of classes, and multiplies the standard deviations of
-	// numbers, those of the noise included; 0 is none, which is 1.
+	// Temperature divides the logits of a classification. In regression it multiplies all standard deviations,
+	// including the noise. 0 means 1, which changes nothing.
 	Temperature float64 `json:"temperature,omitempty"`
-	// Vector scales and shifts the logits of each class, in the place of a Temperature; nil is none.
+	// Vector scales and shifts the logits of each class, in place of a Temperature; nil means none.
 	Vector *calibrate.Vector `json:"vector,omitempty"`
-	// Conformal gives intervals and sets of classes their guaranteed coverage; nil is none.
+	// Conformal gives intervals and sets of classes their guaranteed coverage; nil means none.
 	Conformal *calibrate.Conformal `json:"conformal,omitempty"`
 }
 
 // Methods of [Model.Calibrate].
 const (
-	// CalibrateTemperature finds the number that minimises the negative log-likelihood when it
-	// divides all logits, or multiplies all standard deviations of numbers. Means and the most
-	// probable class of a network alone stay. It guarantees nothing. See
-	// [calibrate.Temperature] and [calibrate.Deviation].
+	// CalibrateTemperature finds the number that minimises the negative log-likelihood if it divides all logits,
+	// or in regression multiplies all standard deviations. Means stay, and so does the most probable class of a
+	// network alone. CalibrateTemperature guarantees nothing. See [calibrate.Temperature] and
+	// [calibrate.Deviation].
 	CalibrateTemperature = "temperature"
 	// CalibrateVector finds a scale and a bias of the logits of each class that minimise the
-	// negative log-likelihood. Unlike a temperature it may change the most probable class. It
-	// guarantees nothing, and numbers have none. See [calibrate.FindVector].
+	// negative log-likelihood. Unlike a temperature, the vector may change the most probable class.
+	// CalibrateVector guarantees nothing, and it needs a classification. See [calibrate.FindVector].
 	CalibrateVector = "vector"
 	// CalibrateConformal makes [Prediction.Interval] and [Prediction.Sets] hold their
-	// probability, whatever the model, for rows exchangeable with those of the calibration. The
+	// probability, whatever the model, for rows that are exchangeable with the rows of the calibration. The
 	// predictions themselves stay. See [calibrate.Conformal].
 	CalibrateConformal = "conformal"
 )
 
 // CalibrateOptions say how [Model.Calibrate] corrects predictions.
 type CalibrateOptions struct {
-	Method string // "" is CalibrateTemperature
-	// Sets of classes of CalibrateConformal are calibrate.LAC, for which "" stands, or
-	// calibrate.APS, whose seed is that of PredictOptions.
+	Method string // "" means CalibrateTemperature
+	// Sets is the kind of sets of classes for CalibrateConformal: calibrate.LAC, which "" means, or
+	// calibrate.APS, which uses the Seed of the PredictOptions.
 	Sets string
-	// PredictOptions make the probabilities of classes for CalibrateConformal; later
-	// predictions need the same Link. Temperature and vector are those of the link Probit, or Own
-	// where the posterior has that.
+	// PredictOptions make the probabilities of classes for CalibrateConformal, and later predictions need the
+	// same Link. A temperature or a vector is found with the link Own if the posterior has Own, and with Probit
+	// otherwise.
 	PredictOptions
 }
 
-// Calibrate returns a model whose predictions are corrected by the rows of a set; m stays as it
-// is. The rows must be ones that neither the training of the network nor the fit has used. A
-// temperature or vector replaces the whole calibration that m has. Conformal intervals and sets
-// keep the temperature or vector that m has, which other rows should have chosen, and come on top of it. The last
-// Event of the history records the calibration. It returns ctx's error if ctx ends first.
-func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (*Model, error) {
-	out, err := m.calibrate(ctx, set, o)
-	if err != nil {
-		return nil, fmt.Errorf("calibrate: %w", err)
-	}
-	return out, nil
-}
-
-func (m *Model) calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (*Model, error) {
+// Calibrate returns a model with predictions that the rows of a set correct; m does not change. Neither the
+// training of the network nor the fit may have used these rows. A temperature or a vector replaces the whole
+// calibration of m. Conformal intervals and sets are added to the temperature or the vector of m, which other rows
+// should have chosen. The last Event of the history records the calibration. Calibrate returns ctx's error if ctx
+// ends first.
+func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (_ *Model, err error) {
+	defer explain("calibrate", &err)
 	start, out := time.Now(), *m
 	rows, err := m.Task.Examples(set, m.Dtype())
 	if err != nil {
@@ -100,8 +93,8 @@ func (m *Model) calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	return &out, nil
 }
 
-// calibrationPasses is how often a calibration predicts its rows: to find the numbers, and to say what
-// they gain.
+// calibrationPasses returns how many times a calibration predicts its rows. A temperature or a vector needs one
+// pass, and its gain needs two more.
 func calibrationPasses(method string) int {
 	if method == CalibrateConformal {
 		return 1
@@ -112,7 +105,7 @@ func calibrationPasses(method string) int {
 // tempered finds the temperature of a model without a calibration.
 func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
 	find := m.deviation
-	if _, classes := m.Task.Outputs.(*task.Classification); classes {
+	if m.classifies() {
 		find = m.logitTemperature
 	}
 	t, err := find(ctx, rows)
@@ -124,9 +117,9 @@ func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, []gp.Fac
 	return c, append([]gp.Fact{{Name: "temperature", Value: t}}, gain...), err
 }
 
-// vector finds that of a model without a calibration.
+// vector finds the vector of a model without a calibration.
 func (m *Model) vector(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
-	if _, classes := m.Task.Outputs.(*task.Classification); !classes {
+	if !m.classifies() {
 		return nil, nil, settings.Errorf("the method %q scales the logits of classes, and the targets are numbers: expected %q or %q", CalibrateVector, CalibrateTemperature, CalibrateConformal)
 	}
 	mean, variance, labels, err := m.logits(ctx, rows)
@@ -154,15 +147,15 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 	return []gp.Fact{{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)}}, err
 }
 
-// enoughRows is how many rows each number of a vector should have.
+// enoughRows is the number of rows that each number of a vector should have.
 const enoughRows = 10
 
-// doubts says so where a vector was found by few rows, or turns a logit round.
+// doubts returns notes on a vector that few rows have chosen, or that has a scale below 0.
 func (m *Model) doubts(method string, rows int) (notes []string) {
 	if method != CalibrateVector {
 		return nil
 	}
-	if n := 2 * m.Task.Outputs.Size(); rows < enoughRows*n {
+	if n := 2 * m.Task.Size(); rows < enoughRows*n {
 		notes = append(notes, fmt.Sprintf("%d rows have chosen %d numbers: fewer than %d for each may make predictions worse than one temperature does.", rows, n, enoughRows))
 	}
 	for k, w := range m.Calibration.Vector.Scale {
@@ -173,7 +166,7 @@ func (m *Model) doubts(method string, rows int) (notes []string) {
 	return notes
 }
 
-// deviation finds the factor of the standard deviations of numbers.
+// deviation finds the factor of the standard deviations of a regression.
 func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
 	p, err := m.predict(ctx, rows.x, PredictOptions{OnRows: rows.pass()}, nil)
 	if err != nil {
@@ -182,7 +175,7 @@ func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
 	return calibrate.Deviation(p.Mean, p.Variance, graph.Floats(rows.y))
 }
 
-// logitTemperature finds the divisor of the logits of classes.
+// logitTemperature finds the divisor of the logits of a classification.
 func (m *Model) logitTemperature(ctx context.Context, rows jury) (float64, error) {
 	mean, variance, labels, err := m.logits(ctx, rows)
 	if err != nil {
@@ -196,7 +189,7 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 	if labels, err = m.Task.Outputs.(*task.Classification).Labels(rows.y); err != nil {
 		return nil, nil, nil, err
 	}
-	c, pass := m.Task.Outputs.Size(), rows.pass()
+	c, pass := m.Task.Size(), rows.pass()
 	err = m.eachLatent(ctx, rows.x, func(_ int, g gp.Gaussian) error {
 		if len(g.Probs) > 0 {
 			mean, variance = appendLogs(mean, g.Probs), append(variance, make([]float64, len(g.Probs))...)
@@ -214,7 +207,7 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 	return mean, variance, labels, err
 }
 
-// appendLogs appends the logarithms of probabilities, which are logits that are certain.
+// appendLogs appends the logarithms of probabilities to dst. These are logits without a variance.
 func appendLogs(dst, probs []float64) []float64 {
 	for _, p := range probs {
 		dst = append(dst, math.Log(max(p, math.SmallestNonzeroFloat64)))
@@ -222,11 +215,11 @@ func appendLogs(dst, probs []float64) []float64 {
 	return dst
 }
 
-// conformal finds the scores of a model, whose temperature or vector stays.
+// conformal finds the scores of a model. The temperature or the vector of the model stays.
 func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*Calibration, []gp.Fact, error) {
 	k, classes := m.Task.Outputs.(*task.Classification)
 	if o.Sets != "" && (!classes || o.Sets != calibrate.LAC && o.Sets != calibrate.APS) {
-		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Outputs.Kind(), calibrate.LAC, calibrate.APS)
+		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS)
 	}
 	base := *m
 	base.Calibration = &Calibration{}
@@ -250,8 +243,8 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 }
 
-// quantileFacts says how wide usual intervals are in standard deviations, or how probable a
-// class of usual sets is at least.
+// quantileFacts returns the half widths of usual intervals in standard deviations, or the least probability of a
+// class in usual sets.
 func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 	var out []gp.Fact
 	for t, target := range p.Targets {
@@ -274,7 +267,7 @@ func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 	return out
 }
 
-// familiar says so where rows may be those of the training, of which there were as many.
+// familiar returns a note if the number of rows is the number of training rows, so that they may be the same rows.
 func (m *Model) familiar(rows int) []string {
 	for _, e := range m.History {
 		if e.Action == ActionTrain && (rows == e.Rows || rows == e.Rows+e.ValidationRows) {
@@ -284,22 +277,22 @@ func (m *Model) familiar(rows int) []string {
 	return nil
 }
 
-// Uncalibrated returns the model without its calibration; it shares the weights and the posterior.
+// Uncalibrated returns the model without its calibration. Both models share the weights and the posterior.
 func (m *Model) Uncalibrated() *Model {
 	c := m.without(ActionCalibrate)
 	c.Calibration = nil
 	return c
 }
 
-// dropNotes says so where a new posterior ends a calibration.
+// dropNotes returns a note if the model has a calibration, which a new posterior ends.
 func (m *Model) dropNotes() []string {
 	if m.Calibration == nil {
 		return nil
 	}
-	return []string{"The calibration was of the predictions before and was dropped: calibrate again, with rows that are not among the new ones."}
+	return []string{"The calibration was made for the predictions before and was dropped: calibrate again, with rows that are not among the new rows."}
 }
 
-// suffix is what a calibration adds to the name of a model.
+// suffix returns the text that a calibration adds to the name of a model.
 func (c *Calibration) suffix() string {
 	text := ""
 	if c == nil {
@@ -317,7 +310,7 @@ func (c *Calibration) suffix() string {
 	return text
 }
 
-// temperature is that of the calibration, 1 without one.
+// temperature returns the temperature of the calibration, or 1.
 func (m *Model) temperature() float64 {
 	if m.Calibration == nil || m.Calibration.Temperature == 0 {
 		return 1
@@ -325,23 +318,24 @@ func (m *Model) temperature() float64 {
 	return m.Calibration.Temperature
 }
 
-// affine is what the calibration makes of the network's outputs; without Mean: nothing.
+// affine returns the correction of the network's outputs by the calibration. Its Mean is nil if there is none.
 func (m *Model) affine() gp.Affine {
 	if c := m.Calibration; c != nil && c.Vector != nil {
 		return gp.Affine{Mean: c.Vector.Scale, Shift: c.Vector.Bias, Std: c.Vector.Scale}
 	}
-	t, c := m.temperature(), m.Task.Outputs.Size()
+	t, c := m.temperature(), m.Task.Size()
 	if t == 1 {
 		return gp.Affine{}
 	}
 	all := func(v float64) []float64 { return slices.Repeat([]float64{v}, c) }
-	if _, classes := m.Task.Outputs.(*task.Classification); classes {
+	if m.classifies() {
 		return gp.Affine{Mean: all(1 / t), Shift: all(0), Std: all(1 / t)}
 	}
 	return gp.Affine{Mean: all(1), Shift: all(0), Std: all(t)}
 }
 
-// deviations is the factor of latent standard deviations, of several the root of the mean square.
+// deviations returns the factor by which the calibration multiplies latent standard deviations: the root of the
+// mean square over the outputs.
 func (m *Model) deviations() float64 {
 	by := m.affine()
 	if by.Std == nil {
@@ -350,7 +344,7 @@ func (m *Model) deviations() float64 {
 	return math.Sqrt(kernel.Dot(by.Std, by.Std) / float64(len(by.Std)))
 }
 
-// checkCalibration returns what is wrong with the calibration.
+// checkCalibration returns an error if the calibration is wrong.
 func (m *Model) checkCalibration() error {
 	c := m.Calibration
 	if c == nil {
@@ -359,12 +353,12 @@ func (m *Model) checkCalibration() error {
 	if t := c.Temperature; !(t >= 0 && t-t == 0) {
 		return fmt.Errorf("temperature %g, expected a positive number", t)
 	}
-	_, classes := m.Task.Outputs.(*task.Classification)
+	classes := m.classifies()
 	if v := c.Vector; v != nil {
 		if !classes || c.Temperature != 0 {
-			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Outputs.Kind())
+			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Kind())
 		}
-		if err := v.Check(m.Task.Outputs.Size()); err != nil {
+		if err := v.Check(m.Task.Size()); err != nil {
 			return err
 		}
 	}
@@ -372,7 +366,7 @@ func (m *Model) checkCalibration() error {
 		return nil
 	}
 	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge, Own}, l) {
-		return fmt.Errorf("link %q of the task %s", l, m.Task.Outputs.Kind())
+		return fmt.Errorf("link %q of the task %s", l, m.Task.Kind())
 	}
-	return c.Conformal.Check(len(m.Task.Outputs.Targets()))
+	return c.Conformal.Check(len(m.Task.Targets()))
 }

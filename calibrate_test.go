@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -373,7 +374,7 @@ func muddled(n int, seed uint64) *data.Set {
 func TestCalibrateSets(t *testing.T) {
 	set := thirds(2400, 5)
 	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(holdout.UpTo(400, 2000))
-	for _, link := range []Link{Probit, Bridge} {
+	for _, link := range []task.Link{Probit, Bridge} {
 		o := CalibrateOptions{Method: CalibrateConformal, Sets: calibrate.APS, PredictOptions: PredictOptions{Seed: 3, Link: link}}
 		c, err := m.Calibrate(t.Context(), set.Rows(holdout.UpTo(0, 400)), o)
 		if err != nil {

@@ -126,7 +126,7 @@ func TestLoadErrors(t *testing.T) {
 		{name: "other weights", kind: ErrFormat, edit: put("weights/dense2.bias.npy", encoded(t, other.Net.Params()[3].Value)),
 			want: []string{"weights", "expected the fingerprint " + m.fingerprint(), other.fingerprint()}},
 		{name: "fingerprint of the weights", edit: replace(m.fingerprint(), other.fingerprint()), want: []string{"weights", "found " + m.fingerprint()}},
-		{name: "fingerprint of the posterior", kind: ErrFingerprint, edit: change(headerMember, func(b []byte) []byte {
+		{name: "fingerprint of the posterior", kind: errFingerprint, edit: change(headerMember, func(b []byte) []byte {
 			at := bytes.LastIndex(b, []byte(m.fingerprint()))
 			return slices.Concat(b[:at], []byte(other.fingerprint()), b[at+len(m.fingerprint()):])
 		}), want: []string{"the posterior was fitted to other weights", m.fingerprint(), other.fingerprint()}},

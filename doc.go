@@ -45,7 +45,7 @@
 //
 // The default is VaLLA, the variational linearized Laplace approximation of Ortega,
 // Rodríguez Santana and Hernández-Lobato (ICML 2024). It keeps the Gaussian process at a
-// few inducing points, which makes it fast for any number of rows. [Methods] lists all
+// few inducing points, which makes it fast for any number of rows. [method.All] lists all
 // methods. A method is chosen by its settings:
 //
 //	m, err = m.Fit(ctx, set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}})

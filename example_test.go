@@ -240,17 +240,6 @@ func ExampleModel_Sample() {
 	// Output: (100, 21, 1) values; the largest of 21 is uncertain: true
 }
 
-// The methods and the settings they are called by.
-func ExampleMethods() {
-	for _, m := range valla.Methods()[:3] {
-		fmt.Printf("%s: %T\n", m.Name, m.New())
-	}
-	// Output:
-	// valla: *valla.Settings
-	// lla: *laplace.Settings
-	// gp-subset: *laplace.SubsetSettings
-}
-
 // A service makes one predictor and uses it from all of its goroutines.
 func ExampleModel_Predictor() {
 	ctx, set := context.Background(), data.Toy(1)

@@ -19,7 +19,7 @@ import (
 // arrays p of the network and of the posterior, if there is one:
 //
 //	weights/p.npy    parameters and running statistics, as package layers names them
-//	posterior/p.npy  those of the method's State
+//	posterior/p.npy  arrays of the method's State
 //
 // A conformal calibration adds its scores [T,n].
 const (
@@ -30,23 +30,24 @@ const (
 
 // header holds all of a model file except its arrays.
 type header struct {
-	Format      string               `json:"format"`
-	Dtype       string               `json:"dtype"`
-	Form        json.RawMessage      `json:"form"`
-	Fingerprint string               `json:"weights_fingerprint"`
-	Inputs      task.Inputs          `json:"inputs"`
-	Regression  *task.Regression     `json:"regression,omitempty"` // one of the two
-	Classes     *task.Classification `json:"classification,omitempty"`
-	Posterior   *posteriorHeader     `json:"posterior,omitempty"`
-	Calibration *Calibration         `json:"calibration,omitempty"`
-	History     []Event              `json:"history"`
+	Format      string               `json:"format"`                   // always fileFormat
+	Dtype       string               `json:"dtype"`                    // element type of the weights
+	Form        json.RawMessage      `json:"form"`                     // form of the network, see layers.MarshalForm
+	Fingerprint string               `json:"weights_fingerprint"`      // fingerprint of the weights
+	Inputs      task.Inputs          `json:"inputs"`                   // see Model.Task
+	Regression  *task.Regression     `json:"regression,omitempty"`     // outputs of a regression, or nil
+	Classes     *task.Classification `json:"classification,omitempty"` // outputs of a classification, or nil
+	Posterior   *posteriorHeader     `json:"posterior,omitempty"`      // nil for the network alone
+	Calibration *Calibration         `json:"calibration,omitempty"`    // see Model.Calibration
+	History     []Event              `json:"history"`                  // see Model.History
 }
 
+// posteriorHeader holds all of a posterior except its arrays.
 type posteriorHeader struct {
-	Method        string          `json:"method"`
-	Fingerprint   string          `json:"weights_fingerprint"` // of the weights it was fitted to
-	NoiseVariance float64         `json:"noise_variance"`
-	State         json.RawMessage `json:"state"` // the header of the method's State
+	Method        string          `json:"method"`              // name in the table of methods
+	Fingerprint   string          `json:"weights_fingerprint"` // fingerprint of the weights of the fit
+	NoiseVariance float64         `json:"noise_variance"`      // see Posterior
+	State         json.RawMessage `json:"state"`               // the header of the method's State
 }
 
 func weightMember(name string) string    { return "weights/" + name + ".npy" }
@@ -54,14 +55,8 @@ func posteriorMember(name string) string { return "posterior/" + name + ".npy" }
 
 // Save writes the model to the file at path, which is replaced atomically. A model that
 // [Load] would refuse is an error, and nothing is written.
-func (m *Model) Save(path string) error {
-	if err := m.save(path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-func (m *Model) save(path string) error {
+func (m *Model) Save(path string) (err error) {
+	defer explain("writing "+path, &err)
 	if err := m.checkAll(); err != nil {
 		return err
 	}
@@ -79,8 +74,7 @@ func (m *Model) save(path string) error {
 	})
 }
 
-// header returns what is written: the header, and the arrays under the names of their
-// members.
+// header returns the header of the model's file, and the arrays under the names of their members.
 func (m *Model) header() (header, []gp.Array, error) {
 	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.fingerprint(), Inputs: m.Task.Inputs, Calibration: m.Calibration, History: m.History}
 	switch o := m.Task.Outputs.(type) {
@@ -101,7 +95,7 @@ func (m *Model) header() (header, []gp.Array, error) {
 	}
 	if c := m.Calibration; c != nil && c.Conformal != nil {
 		arrays = append(arrays, gp.Array{Name: scoresMember, Value: tensor.New(
-			tensor.WithShape(len(m.Task.Outputs.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Scores))})
+			tensor.WithShape(len(m.Task.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Scores))})
 	}
 	if m.Posterior == nil {
 		return h, arrays, nil
@@ -120,8 +114,8 @@ func (m *Model) header() (header, []gp.Array, error) {
 
 // saved is the posterior in a file, as gp.Saved.
 type saved struct {
-	file  *archive.Reader
-	state json.RawMessage
+	file  *archive.Reader // has the arrays
+	state json.RawMessage // header of the method's State
 }
 
 // Header implements gp.Saved.

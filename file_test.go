@@ -112,11 +112,11 @@ func TestAttach(t *testing.T) {
 	before := other.Posterior
 	err := other.attach(newTestModel(t, tensor.Float64, 1, 4).Posterior, m.fingerprint())
 	oneLine(t, err, "the posterior was fitted to other weights", m.fingerprint(), other.fingerprint())
-	if !errors.Is(err, ErrFingerprint) || other.Posterior != before {
+	if !errors.Is(err, errFingerprint) || other.Posterior != before {
 		t.Errorf("error %v, posterior replaced: %t", err, other.Posterior != before)
 	}
 	narrow := newTestModel(t, tensor.Float32, 0, 4)
-	if err := narrow.attach(m.Posterior, m.fingerprint()); !errors.Is(err, ErrFingerprint) {
+	if err := narrow.attach(m.Posterior, m.fingerprint()); !errors.Is(err, errFingerprint) {
 		t.Errorf("another element type: %v", err)
 	}
 	lla := fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &laplace.Settings{}, Validation: new(0.0)})

@@ -16,7 +16,7 @@ import (
 
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
 type FitOptions struct {
-	// Settings choose the method, see [Methods]: a pointer to the Settings of gp/valla, of
+	// Settings choose the method, see [method.All]: a pointer to the Settings of gp/valla, of
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
@@ -28,14 +28,12 @@ type FitOptions struct {
 	// correctly; an image classifier has to classify 80 % of the pseudo-rows and 99 % of the images
 	// themselves correctly. Otherwise a fraction is held out after all.
 	Validation *float64
-	Held       *data.Set
-	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
-	// used. Without any it is made on rows held out: on half of a fraction that the network's
-	// training has held out too, where that is at least 1,000 rows, since half of them suffice
-	// to choose one prior standard deviation; otherwise on the rows held out and, where there are
-	// none, on training rows. They are 2,000 at most, and of a network whose predictions are slow
-	// 500 at least. The verdict says where the fit has chosen by its rows, or the network may have
-	// been trained on them.
+	Held       *data.Set // rows to validate with instead of a fraction; nil means none
+	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has used. With nil, rows held
+	// out judge. If the training of the network has held out the same rows, and these are 1,000 rows or more, one
+	// half judges and the other half chooses the prior standard deviation. Otherwise all rows held out do both. If
+	// no rows are held out, training rows judge. 2,000 rows judge at most; for a network with slow predictions they
+	// may be 500. The verdict says whether the fit has used its rows, or the network may have been trained on them.
 	Judge *data.Set
 
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
@@ -53,15 +51,8 @@ type FitOptions struct {
 // If ctx ends early, Fit returns an error that wraps ctx's, together with the model of the best
 // state so far if the method has one. With any other error the model is nil, also if the
 // posterior cannot predict the rows to which it was fitted.
-func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
-	out, err := m.fit(ctx, set, o)
-	if err != nil {
-		err = fmt.Errorf("fit: %w", err)
-	}
-	return out, err
-}
-
-func (m *Model) fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
+func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model, err error) {
+	defer explain("fit", &err)
 	s, how, err := o.method()
 	if err != nil {
 		return nil, err
@@ -200,7 +191,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 
 // problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
+	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, division{}, err
 	}

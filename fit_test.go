@@ -293,7 +293,7 @@ func TestFitProgress(t *testing.T) {
 // Every row of the table can be fitted with its defaults, and is what it says it is.
 func TestEveryMethodWithItsDefaults(t *testing.T) {
 	m, set := newTestModel(t, tensor.Float64, 0, 3), wave(30, 1)
-	for _, how := range Methods() {
+	for _, how := range method.All() {
 		if how.Name == "own" || how.Name == "blind" {
 			continue // of tests
 		}
@@ -307,7 +307,7 @@ func TestEveryMethodWithItsDefaults(t *testing.T) {
 		}
 		comesBack(t, f, set.X)
 	}
-	if all := Methods(); all[0].Name != method.Default {
+	if all := method.All(); all[0].Name != method.Default {
 		t.Errorf("the first method is %s", all[0].Name)
 	}
 }

@@ -42,11 +42,11 @@ func rows(t *testing.T, path string) [][]float64 {
 // shown returns the columns that the program prints for the rows of a table.
 func shown(t *testing.T, m *Model, table *data.Table) [][]float64 {
 	t.Helper()
-	x, err := m.Columns(table)
+	in, err := m.Set(table, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := predict(t, m, x)
+	p := predict(t, m, in.X)
 	var out [][]float64
 	if p.Classes != nil {
 		for i, best := range p.Best() {

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// source gives the inputs of the training, which change at random where they are augmented.
+// source returns the inputs of the training. Augmented inputs change at random in each iteration.
 func (t *training) source() (train.Source, error) {
 	if !t.o.Training.Augment {
 		return train.Rows{All: t.train.X}, nil
@@ -36,14 +36,14 @@ func (m *Model) augmented(images *tensor.Dense, seed uint64) (train.Source, erro
 	return newAugmented[float64](images, m.Task.Inputs, seed), nil
 }
 
-// augmented are images that are moved and mirrored at random in each iteration: each is cut,
-// in its size, out of itself with 4 black pixels around it, and mirrored every other time
+// augmented is a source of images that are moved and mirrored at random in each iteration. An image gets a
+// border of 4 black pixels, a part of the image's own size is cut out, and every other part is mirrored
 // (He and others 2016, "Deep Residual Learning for Image Recognition", section 4.2).
 type augmented[T image.Float] struct {
-	images *tensor.Dense // uint8 [N,3,H,W]
-	norm   image.Normalize
-	seed   uint64
-	how    *augment.Augmenter[T]
+	images *tensor.Dense         // uint8 [N,3,H,W]
+	norm   image.Normalize       // scaling of the channels
+	seed   uint64                // seed of the changes
+	how    *augment.Augmenter[T] // moves, mirrors and scales
 }
 
 func newAugmented[T image.Float](images *tensor.Dense, in task.Inputs, seed uint64) *augmented[T] {

@@ -9,7 +9,6 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
@@ -17,25 +16,25 @@ import (
 )
 
 const (
-	// judging is the number of operations of forward passes up to which a verdict looks at
-	// holdout.MostJudges rows, that is 4 million for a row. Of costlier networks it looks at fewer, leastShare of
-	// them at least: a prediction of a ResNet-20, of 83 million, takes 5 to 11 milliseconds. The standard
-	// error, which the verdict tells, grows to twice as much at most.
+	// judging is the largest number of operations of forward passes at which a verdict uses
+	// holdout.MostJudges rows. It allows 4 million operations for a row. For costlier networks a verdict uses
+	// fewer rows, but at least leastShare of this number: a prediction of a ResNet-20, with 83 million
+	// operations, takes 5 to 11 milliseconds. The standard error in the verdict at most doubles.
 	judging, leastShare = 8e9, 0.25
 )
 
-// judgedShare is the share of the usual number of rows at which a fit to a problem is examined.
+// judgedShare returns the share of the usual number of rows by which a fit to a problem is examined.
 func judgedShare(p gp.Problem) (float64, error) {
 	flops, err := gp.ForwardFlops(p)
 	return min(1, max(leastShare, judging/holdout.MostJudges/float64(max(flops, 1)))), err
 }
 
-// division is what a fit does with its rows.
+// division says what a fit does with its rows.
 type division struct {
-	train *data.Set
-	held  *data.Set // to validate with; nil: none
-	judge *data.Set // of the verdict; nil: held or train, whichever there is
-	given bool      // judge was given, and all of it is used
+	train *data.Set // rows of the fit
+	held  *data.Set // rows to validate with; nil: none
+	judge *data.Set // rows of the verdict; nil: held if there are any, otherwise train
+	given bool      // judge was given, and all its rows are used
 	fresh bool      // the network was not trained on held
 
 	// pseudo says that no rows are held out: pseudo-rows take their place, since the network
@@ -78,15 +77,15 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 	return d, nil
 }
 
-// hasPseudoRows says whether pseudo-rows of the inputs can be made: of vectors, and of images of
-// classes that are large enough.
+// hasPseudoRows reports whether pseudo-rows of the inputs can be made: the inputs are vectors, or large enough
+// images with classes.
 func (m *Model) hasPseudoRows() bool {
 	s := m.Task.Inputs.Shape
-	_, classes := m.Task.Outputs.Likelihood().(likelihood.Softmax)
+	_, classes := m.Task.Likelihood().(likelihood.Softmax)
 	return len(s) == 1 || len(s) == 3 && classes && min(s[1], s[2]) >= unseen.LeastSide
 }
 
-// heldOut says whether the network's training has held out the same rows.
+// heldOut reports whether the network's training has held out the same rows.
 func (m *Model) heldOut(train, held int, seed uint64) bool {
 	for _, e := range m.History {
 		if e.Action == ActionTrain {
@@ -96,7 +95,7 @@ func (m *Model) heldOut(train, held int, seed uint64) bool {
 	return false
 }
 
-// jury are the rows of a verdict.
+// jury has the rows of a verdict.
 type jury struct {
 	x    *tensor.Dense // inputs as the network takes them
 	y    *tensor.Dense // targets in the units of the data
@@ -105,18 +104,18 @@ type jury struct {
 	passes *passes.Counter // over the rows; nil: nobody listens
 }
 
-// pass begins a pass over the rows, and returns the function that the pass reports its rows to.
+// pass begins a pass over the rows. It returns the function to which the pass reports its finished rows.
 func (j jury) pass() func(done, total int) { return j.passes.Pass(j.x.Shape()[0]) }
 
-// jury returns the rows that judge a fit of m to a problem, which has the given record. They are a
-// share of holdout.MostJudges at most, unless they are given for it.
+// jury returns the rows that judge a fit of m to the problem p with the record r: a share of holdout.MostJudges
+// rows at most, unless the rows were given for the verdict.
 func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury, error) {
 	rows, j, most := d.judge, jury{}, int(math.Ceil(share*holdout.MostJudges))
 	switch {
 	case d.judge != nil:
 	case d.pseudo:
 		e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), most))
-		return jury{x: e.X, y: m.Task.Outputs.Decode(e.Y), seen: true}, nil
+		return jury{x: e.X, y: m.Task.Decode(e.Y), seen: true}, nil
 	case d.held != nil:
 		rows, j.seen = d.held, !d.fresh || !r.Untouched
 	default:
@@ -163,14 +162,14 @@ func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 // agrees reports whether the network classifies a share of the examples correctly. In regression it always
 // does.
 func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool, error) {
-	if _, numbers := m.Task.Outputs.(*task.Regression); numbers {
+	if !m.classifies() {
 		return true, nil
 	}
 	f, err := m.outputs(ctx, e.X)
 	if err != nil {
 		return false, err
 	}
-	right, c := 0, m.Task.Outputs.Size()
+	right, c := 0, m.Task.Size()
 	for i, label := range e.Labels() {
 		if row := f[i*c : (i+1)*c]; slices.Index(row, slices.Max(row)) == label {
 			right++
@@ -186,7 +185,7 @@ func seenNote(p gp.Problem, found unseen.Found) string {
 		pseudo = "parts of images, each made as large as the whole,"
 	}
 	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: %d %s validated the fit.", p.Validation.N(), pseudo)
-	if found.ByHeart() {
+	if found.Memorised() {
 		note += fmt.Sprintf(" It has memorised them: it is off by %.3g on them, in units of the network. Its error on new rows was taken to be %.3g, the error of kernel regression.",
 			found.Own, found.Honest)
 	}

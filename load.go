@@ -18,11 +18,10 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Load reads the model in the file at path. It checks the whole file: the format, that each array is there with its shape and
-// with finite numbers, that there is nothing else, and that the posterior was fitted to
-// these weights. An error names the file and the part of it; it wraps [ErrFormat], or
-// [ErrFingerprint] where the posterior belongs to other weights. Memory is bounded by the
-// size of the file.
+// Load reads the model in the file at path. Load checks the whole file: the format, that each array is there
+// with its shape and with finite numbers, that there is nothing else, and that the posterior was fitted to these
+// weights. An error names the file and its part. The error wraps [ErrFormat], unless the posterior belongs to
+// other weights. The size of the file bounds the memory.
 func Load(path string) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,7 +34,7 @@ func Load(path string) (*Model, error) {
 	}
 	m, err := decode(f, info.Size())
 	if errors.As(err, new(*fs.PathError)) {
-		return nil, err // which names the file
+		return nil, err // the error names the file
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -81,7 +80,7 @@ func readHeader(a *archive.Reader) (*header, error) {
 		return nil, err
 	}
 	var version struct {
-		Format string `json:"format"`
+		Format string `json:"format"` // see header
 	}
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, archive.Errorf(headerMember, "%w", err)
@@ -93,8 +92,7 @@ func readHeader(a *archive.Reader) (*header, error) {
 	return h, archive.Decode(headerMember, text, h)
 }
 
-// model makes a model of everything in h, with weights that are still to be read from a
-// file of size bytes.
+// model returns the model that h describes, with random weights. The weights must fit in a file of size bytes.
 func (h *header) model(size int64) (*Model, error) {
 	dt, ok := dtypes[h.Dtype]
 	if !ok || h.Dtype == "" {
@@ -127,19 +125,19 @@ func (h *header) model(size int64) (*Model, error) {
 	return m, err
 }
 
-// restore reads the posterior, if there is one, and puts it on the weights.
+// restore reads the posterior, if there is one, and gives it to the model.
 func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	if h == nil {
 		return nil
 	}
 	if own := m.fingerprint(); own != h.Fingerprint {
-		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, h.Fingerprint, own)
+		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, h.Fingerprint, own)
 	}
 	how, err := method.Lookup(h.Method)
 	if err != nil {
 		return archive.Errorf(headerMember, "posterior: %w", err)
 	}
-	p, err := how.Restore(context.Background(), m.Net, m.Task.Outputs.Likelihood(), saved{a, h.State})
+	p, err := how.Restore(context.Background(), m.Net, m.Task.Likelihood(), saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
 	}
@@ -155,7 +153,7 @@ func (m *Model) recalibrate(a *archive.Reader, c *Calibration) error {
 		return nil
 	}
 	if c.Conformal != nil {
-		scores, err := a.Array(scoresMember, tensor.Float64, len(m.Task.Outputs.Targets()), c.Conformal.Rows)
+		scores, err := a.Array(scoresMember, tensor.Float64, len(m.Task.Targets()), c.Conformal.Rows)
 		if err != nil {
 			return err
 		}

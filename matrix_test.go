@@ -84,7 +84,7 @@ var taskCases = []struct {
 // examples returns n random examples for a task.
 func examples(n int, shape []int, o task.Outputs, seed uint64) *data.Set {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	size, t := tensor.Shape(shape).TotalSize(), len(o.Targets())
+	size, t := tensor.Shape(shape).TotalSize(), len(task.Task{Outputs: o}.Targets())
 	x, y := make([]float64, n*size), make([]float64, n*t)
 	for i := range x {
 		x[i] = rng.NormFloat64()
@@ -95,7 +95,7 @@ func examples(n int, shape []int, o task.Outputs, seed uint64) *data.Set {
 			y[i] = c.Classes[i%len(c.Classes)]
 		}
 	}
-	set := &data.Set{Targets: o.Targets(), X: dense(x, append([]int{n}, shape...)...), Y: dense(y, n, t)}
+	set := &data.Set{Targets: task.Task{Outputs: o}.Targets(), X: dense(x, append([]int{n}, shape...)...), Y: dense(y, n, t)}
 	if len(shape) == 1 {
 		set.Features = []string{"a", "b"}
 	}
@@ -109,7 +109,7 @@ func (c formCase) build(t *testing.T, o task.Outputs, dt tensor.Dtype) *Model {
 	n.Dtype = dt.String()
 	if c.text != "" {
 		n.Form = filepath.Join(t.TempDir(), "form.json")
-		if err := os.WriteFile(n.Form, fmt.Appendf(nil, c.text, o.Size()), 0o644); err != nil {
+		if err := os.WriteFile(n.Form, fmt.Appendf(nil, c.text, task.Task{Outputs: o}.Size()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +174,7 @@ func comesBack(t *testing.T, m *Model, x *tensor.Dense) {
 	other.Posterior = nil
 	last := len(got.Net.Params()) - 1
 	got.Net.Params()[last].Set(0, got.Net.Params()[last].At(0)+1)
-	if err := other.attach(got.Posterior, m.fingerprint()); !errors.Is(err, ErrFingerprint) || other.Posterior != nil {
+	if err := other.attach(got.Posterior, m.fingerprint()); !errors.Is(err, errFingerprint) || other.Posterior != nil {
 		t.Errorf("Attach to other weights: %v", err)
 	}
 }

@@ -18,9 +18,8 @@ import (
 )
 
 var (
-	// ErrFingerprint is wrapped where a posterior is put on weights other than those that
-	// it was fitted to.
-	ErrFingerprint = errors.New("the posterior was fitted to other weights")
+	// errFingerprint is wrapped where a posterior is put on other weights than the weights of its fit.
+	errFingerprint = errors.New("the posterior was fitted to other weights")
 	// ErrFormat is wrapped by errors about a file that is damaged, incomplete or no model.
 	ErrFormat = archive.ErrFormat
 	// ErrSetting is wrapped by errors about settings that make no sense.
@@ -60,24 +59,19 @@ const (
 	ActionCalibrate = "calibrate" // predictions were corrected by rows held out
 )
 
-// Event records one step of a model's history: its training, the reading of its weights, a
-// fit, or rows that were added to the fit. In JSON the fields of the Record stand beside the others.
+// Event records one step of a model's history: the training, the reading of weights, a fit, rows that were added
+// to the fit, or a calibration. In JSON the fields of the Record stand beside the other fields.
 type Event struct {
-	Action  string   `json:"action"`           // one of the actions above
-	Method  string   `json:"method,omitempty"` // name of the method of the posterior, or of a calibration
-	Label   string   `json:"label,omitempty"`  // name of the result in a table of scores
-	Program string   `json:"program"`          // version of the program, see Version
-	Seed    uint64   `json:"seed"`
-	Seconds float64  `json:"seconds"`           // wall time; a resumed run counts from its resumption
-	Verdict *Verdict `json:"verdict,omitempty"` // of a fit
-	// UsualSpread of a fit or a calibration is that of the model, see [Model.UsualSpread].
-	UsualSpread float64 `json:"usual_spread,omitempty"`
+	Action      string   `json:"action"`                 // one of the actions above
+	Method      string   `json:"method,omitempty"`       // name of the method of the posterior, or of a calibration
+	Label       string   `json:"label,omitempty"`        // name of the result in a table of scores
+	Program     string   `json:"program"`                // version of the program, see Version
+	Seed        uint64   `json:"seed"`                   // seed of all random numbers of the step
+	Seconds     float64  `json:"seconds"`                // wall time; a resumed run counts from its resumption
+	Verdict     *Verdict `json:"verdict,omitempty"`      // of a fit
+	UsualSpread float64  `json:"usual_spread,omitempty"` // after a fit or a calibration, see [Model.UsualSpread]
 	gp.Record
 }
-
-// Methods lists the methods that [Model.Fit] knows, the default first. The New function of
-// each returns its settings.
-func Methods() []gp.Method { return method.All() }
 
 // Dtype returns the element type of the weights and the posterior.
 func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
@@ -85,14 +79,21 @@ func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
 // fingerprint identifies the weights, see [layers.Fingerprint].
 func (m *Model) fingerprint() string { return layers.Fingerprint(m.Net) }
 
-// MAP returns the model without its posterior and calibration; it shares the weights.
+// explain adds the name of an operation to the error of the operation, if there is one.
+func explain(operation string, err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", operation, *err)
+	}
+}
+
+// MAP returns the model without its posterior and calibration. Both models share the weights.
 func (m *Model) MAP() *Model {
 	c := m.without(ActionFit, ActionUpdate, ActionCalibrate)
 	c.Posterior, c.Calibration = nil, nil
 	return c
 }
 
-// without returns a copy of the model whose history has none of some actions.
+// without returns a copy of the model. The events with the given actions are not in the history of the copy.
 func (m *Model) without(actions ...string) *Model {
 	c := *m
 	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return slices.Contains(actions, e.Action) })
@@ -109,8 +110,8 @@ func (m *Model) String() string {
 	return name + m.Calibration.suffix()
 }
 
-// NoiseVariance returns the variance of the targets around the latent function, in the
-// network's units; 0 with classes. A temperature of the calibration counts.
+// NoiseVariance returns the variance of the targets around the latent function, in the network's units; it is 0
+// in classification. A temperature of the calibration scales the variance.
 func (m *Model) NoiseVariance() float64 {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok {
@@ -124,8 +125,8 @@ func (m *Model) NoiseVariance() float64 {
 	return v * t * t
 }
 
-// NoiseStds returns the standard deviation of each target around the latent function, in
-// its units; nil with classes.
+// NoiseStds returns the standard deviation of each target around the latent function, in the units of the
+// target; nil in classification.
 func (m *Model) NoiseStds() []float64 {
 	if r, ok := m.Task.Outputs.(*task.Regression); ok {
 		return r.NoiseStds(m.NoiseVariance())
@@ -146,10 +147,10 @@ func (m *Model) gp() gp.Posterior {
 }
 
 // attach gives the model a posterior that was fitted to weights with the given fingerprint.
-// If the model has other weights the error wraps [ErrFingerprint], and nothing changes.
+// If the model has other weights the error wraps [errFingerprint], and nothing changes.
 func (m *Model) attach(p *Posterior, fingerprint string) error {
 	if own := m.fingerprint(); own != fingerprint {
-		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
+		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, fingerprint, own)
 	}
 	if err := m.checkPosterior(p); err != nil {
 		return fmt.Errorf("posterior: %w", err)
@@ -166,7 +167,7 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	if _, err := method.Lookup(p.Method); err != nil {
 		return err
 	}
-	_, numbers := m.Task.Outputs.(*task.Regression)
+	numbers := !m.classifies()
 	switch v := p.NoiseVariance; {
 	case numbers && !(v > 0 && v-v == 0):
 		return fmt.Errorf("noise variance %g, expected a positive number", v)
@@ -191,7 +192,7 @@ func (m *Model) check() error {
 	if in, want := m.Form.InputShape(), m.Task.Inputs.Shape; !slices.Equal(in, want) {
 		return fmt.Errorf("the network takes examples of shape %v, the inputs have %v", in, want)
 	}
-	if c, want := layers.OutputSize(m.Form), m.Task.Outputs.Size(); c != want {
+	if c, want := layers.OutputSize(m.Form), m.Task.Size(); c != want {
 		return fmt.Errorf("the network has %d outputs, expected %d", c, want)
 	}
 	n, err := layers.Parameters(m.Form)
@@ -221,7 +222,13 @@ func (m *Model) checkAll() error {
 	return nil
 }
 
-// checkNet makes sure that the network has the arrays of its form.
+// classifies reports whether the model is for a classification.
+func (m *Model) classifies() bool {
+	_, ok := m.Task.Outputs.(*task.Classification)
+	return ok
+}
+
+// checkNet returns an error unless the network has the arrays of its form.
 func (m *Model) checkNet() error {
 	if len(m.Net.Params()) == 0 {
 		return fmt.Errorf("a network without parameters, expected %s", m.Form)

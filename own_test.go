@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -83,7 +84,7 @@ func TestOwnPredictions(t *testing.T) {
 	for name, c := range map[string]struct {
 		m    *Model
 		o    PredictOptions
-		link Link
+		link task.Link
 		by   float64
 	}{
 		"usual": {m, PredictOptions{}, Own, 2.0 / 3}, "own": {m, PredictOptions{Link: Own}, Own, 2.0 / 3}, "probit": {m, PredictOptions{Link: Probit}, Probit, 2},

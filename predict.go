@@ -2,7 +2,6 @@ package valla
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -20,9 +19,6 @@ type PredictOptions = task.PredictOptions
 // Prediction is the predictive distribution at N inputs, in the units of the data.
 type Prediction = task.Prediction
 
-// Link says how class probabilities are computed, see [PredictOptions].
-type Link = task.Link
-
 // Scores are the scores of predictions for a set.
 type Scores = task.Scores
 
@@ -35,24 +31,20 @@ const (
 )
 
 // Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The
-// columns of x are in the order of the model's features; [Model.Columns] takes them from a
-// table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
-// finite, or a variance that is not positive, is an error that names the row. Several
-// goroutines may call it at once. For single rows a [Predictor] takes less time.
-func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
+// columns of x are in the order of the model's features; [Model.Set] takes them from a table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
+// finite, or a variance that is not positive, is an error that names the row. Several goroutines may call
+// Predict at once. For single rows a [Predictor] takes less time.
+func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (p *Prediction, err error) {
+	defer explain("predict", &err)
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+		return nil, err
 	}
-	p, err := m.predict(ctx, in, o, nil)
-	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
-	}
-	return p, nil
+	return m.predict(ctx, in, o, nil)
 }
 
-// predict is Predict for inputs as the network takes them. It calls seen, if that is not nil,
-// with each part of the latent distribution.
+// predict is Predict for inputs in the network's units. If seen is not nil, predict calls seen with each part of
+// the latent distribution.
 func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions, seen func(gp.Gaussian)) (*Prediction, error) {
 	all, first, p := &Prediction{}, o.First, new(Prediction)
 	err := m.eachLatent(ctx, in, func(row int, g gp.Gaussian) error {
@@ -69,37 +61,38 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 		}
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 const (
 	// maxCovariances bounds the covariances [N,C,C] that eachLatent holds at a time, in bytes.
 	maxCovariances = 256 << 20
-	// maxRows bounds the rows of a part for each processor in use, so that the caller soon hears
-	// of the next part.
+	// maxRows bounds the rows of a part for each processor in use, so that OnRows is called often.
 	maxRows = 500
 )
 
-// eachLatent calls f with the distribution of the network's outputs at each of the inputs in,
-// as the network takes them, part by part. first is the number of the first input of a part. The
-// next part overwrites g.
+// eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part. The inputs
+// are in the network's units. first is the number of the first input of a part. The next part overwrites g.
 func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first int, g gp.Gaussian) error) error {
 	e, err := m.engine()
 	if err != nil {
 		return err
 	}
-	c := m.Task.Outputs.Size()
+	c := m.Task.Size()
 	return e.Each(ctx, in, max(1, min(maxRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c))), f)
 }
 
 // engines guards the field predictions of all models.
 var engines sync.Mutex
 
-// modelEngine is the engine of a model, with the parts of the model that it was made of.
+// modelEngine is the engine of a model, with the parts of the model from which the engine was made.
 type modelEngine struct {
 	*gp.Engine
-	posterior *Posterior
-	by        gp.Affine
+	posterior *Posterior // posterior of the model at the time
+	by        gp.Affine  // correction of the calibration at the time
 }
 
 // engine returns the engine of the model's predictions, which is kept until the posterior or the
@@ -121,11 +114,11 @@ func (m *Model) engine() (*gp.Engine, error) {
 	return e, err
 }
 
-// Fill turns distributions of the network's outputs, those of [Model.Latent] or of
-// [Predictor.Latent], into a prediction p, whose slices are used again where they are long
-// enough. Several goroutines may call it at once.
+// Fill turns distributions of the network's outputs, which [Model.Latent] and [Predictor.Latent] return, into a
+// prediction p. Fill uses the slices of p again where they are long enough. Several goroutines may call Fill at
+// once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
-	if err := m.Task.Outputs.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
+	if err := m.Task.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
 		return err
 	}
 	p.Conformal = m.Calibration.Conformal
@@ -135,37 +128,31 @@ func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Pr
 	return nil
 }
 
-// Latent returns the distribution of the network's outputs at the inputs x [N,…], without
-// noise. The inputs are in the units of the data, the outputs in those of the network. Memory for
-// C outputs grows with N·C², unlike that of [Model.Predict].
-func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+// Latent returns the distribution of the network's outputs at the inputs x [N,…], without noise. The inputs are
+// in the units of the data, the outputs are in the units of the network. The memory for C outputs grows with
+// N·C², while [Model.Predict] works in parts.
+func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, err error) {
+	defer explain("predict", &err)
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
+		return gp.Gaussian{}, err
 	}
-	var all gp.Gaussian
 	err = m.eachLatent(ctx, in, func(_ int, g gp.Gaussian) error {
 		all.Append(g)
 		return nil
 	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
-	}
-	return all, nil
+	return all, err
 }
 
 // Evaluate returns the scores of the predictions for a set.
-func (m *Model) Evaluate(ctx context.Context, set *data.Set, o PredictOptions) (Scores, error) {
+func (m *Model) Evaluate(ctx context.Context, set *data.Set, o PredictOptions) (_ Scores, err error) {
+	defer explain("evaluate", &err)
 	if err := m.Task.CheckSet(set); err != nil {
-		return Scores{}, fmt.Errorf("evaluate: %w", err)
+		return Scores{}, err
 	}
 	p, err := m.Predict(ctx, set.X, o)
 	if err != nil {
-		return Scores{}, fmt.Errorf("evaluate: %w", err)
+		return Scores{}, err
 	}
-	s, err := m.Task.Outputs.Score(p, set.Y)
-	if err != nil {
-		return Scores{}, fmt.Errorf("evaluate: %w", err)
-	}
-	return s, nil
+	return m.Task.Score(p, set.Y)
 }

@@ -26,16 +26,16 @@ type PredictorOptions struct {
 
 // Predictor makes the predictions of a model for a few rows in little time, for any number of
 // goroutines. What depends on the posterior alone is computed once, when the Predictor is made,
-// and a prediction allocates nothing, unless the link is [MonteCarlo]. A Predictor stays right as
-// long as the model does not change. A row has the same prediction, bit for bit, as by
+// and a prediction allocates nothing, unless the link is [MonteCarlo]. A Predictor is correct as long as the
+// model does not change. A row has the same prediction, bit for bit, as by
 // [Model.Predict].
 type Predictor struct {
-	m      *Model
-	engine *gp.Engine
-	inputs task.Inputs
-	dt     tensor.Dtype
-	o      PredictOptions
-	calls  sync.Pool // of *call
+	m      *Model         // turns latent distributions into predictions
+	engine *gp.Engine     // compiled predictions of the latent distribution
+	inputs task.Inputs    // scaling of the rows
+	dt     tensor.Dtype   // element type of the network
+	o      PredictOptions // options of every prediction
+	calls  sync.Pool      // of *call
 }
 
 // Predictor returns a predictor of m.
@@ -52,37 +52,32 @@ func (m *Model) Predictor(o PredictorOptions) (*Predictor, error) {
 	return p, nil
 }
 
-// call is what a call of Predict needs, kept between calls.
+// call is the memory of a call of Predict, which later calls use again.
 type call struct {
-	x []float64 // scaled
-	g gp.Gaussian
+	x []float64   // scaled rows [N·D]
+	g gp.Gaussian // latent distribution at the rows
 }
 
 // Predict writes the prediction at the rows x [N·D] into the slices of out, which grow where
-// they are too short. The rows are in the units of the data, with their D numbers in the order
-// of [Model.Predict]; pixels are numbers from 0 to 1. Its errors are those of Model.Predict.
-func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) error {
+// they are too short. The rows are in the units of the data, with their D numbers in the order of
+// [Model.Predict]; pixels are numbers from 0 to 1. The errors are the same as in Model.Predict.
+func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) (err error) {
+	defer explain("predict", &err)
 	c := p.calls.Get().(*call)
 	defer p.calls.Put(c)
-	err := p.latent(ctx, c, x, &c.g)
-	if err == nil {
-		err = p.m.Fill(ctx, c.g, p.o, out)
+	if err := p.latent(ctx, c, x, &c.g); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("predict: %w", err)
-	}
-	return nil
+	return p.m.Fill(ctx, c.g, p.o, out)
 }
 
 // Latent writes the distribution of the network's outputs at the rows x [N·D] into g, without
-// noise. The rows are those of Predict, the outputs in the units of the network.
-func (p *Predictor) Latent(ctx context.Context, x []float64, g *gp.Gaussian) error {
+// noise. The rows are the same as in Predict, the outputs are in the units of the network.
+func (p *Predictor) Latent(ctx context.Context, x []float64, g *gp.Gaussian) (err error) {
+	defer explain("predict", &err)
 	c := p.calls.Get().(*call)
 	defer p.calls.Put(c)
-	if err := p.latent(ctx, c, x, g); err != nil {
-		return fmt.Errorf("predict: %w", err)
-	}
-	return nil
+	return p.latent(ctx, c, x, g)
 }
 
 // latent is Latent with the memory of a call.

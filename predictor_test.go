@@ -54,14 +54,10 @@ func everyPredictor(t testing.TB) map[string]*Model {
 	return all
 }
 
-// TestPredictor: a predictor predicts what the model predicts, for few rows and for many, in
+// TestPredictor: a predictor predicts what the model predicts, bit for bit, for few rows and for many, in
 // batches of any size, also into slices that were used before.
 func TestPredictor(t *testing.T) {
 	for name, m := range everyPredictor(t) {
-		tol := 1e-12
-		if m.Dtype() == tensor.Float32 {
-			tol = 1e-5
-		}
 		p, err := m.Predictor(PredictorOptions{Sizes: []int{16, 4, 1}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -76,7 +72,7 @@ func TestPredictor(t *testing.T) {
 			if err := p.Predict(t.Context(), x.Float64s(), &got); err != nil {
 				t.Fatalf("%s, %d rows: %v", name, n, err)
 			}
-			if err := nearPrediction(&got, want, tol); err != nil {
+			if err := nearPrediction(&got, want, 0); err != nil {
 				t.Errorf("%s, %d rows: %v", name, n, err)
 			}
 		}

@@ -15,17 +15,19 @@ import (
 // Rows are the rows of a file as examples for a model, batch by batch, so that memory does not
 // grow with the file. Columns that the model does not use are never parsed.
 type Rows struct {
-	ID   []string   // columns of the file that name the rows, see [data.Encoding]
-	IDs  [][]string // their cells in the last batch, for each column
-	Read int        // rows read so far
+	Path  string     // path of the file, as messages name it
+	About int64      // number of rows in all, approximately; 0 if it is not known
+	ID    []string   // columns of the file that name the rows, see [data.Encoding]
+	IDs   [][]string // cells of these columns in the last batch, for each column
+	Read  int        // number of rows read so far
 
-	m        *Model
-	stream   *data.Stream
-	features []int // numbers in a batch
-	targets  []int // likewise; nil if they are not wanted
-	lacking  map[string]int
-	left     int
-	notes    []string
+	m        *Model         // reads the columns that it needs
+	stream   *data.Stream   // the file
+	features []int          // columns of the features in a batch
+	targets  []int          // columns of the targets in a batch; nil if they are not wanted
+	lacking  map[string]int // number of missing values that have no precedent in the training rows, by column
+	left     int            // number of rows left out
+	notes    []string       // of the batches
 }
 
 // Open opens a part of a file, which r reads, for predictions or, with targets, for scores. A part that has
@@ -36,7 +38,7 @@ func (m *Model) Open(r data.TableReader, part data.Part, targets bool) (*Rows, e
 	if err != nil {
 		return nil, err
 	}
-	rows := &Rows{m: m, stream: s, lacking: map[string]int{}}
+	rows := &Rows{Path: s.Path, About: s.Rows, m: m, stream: s, lacking: map[string]int{}}
 	if err := rows.choose(targets); err != nil {
 		s.Close()
 		return nil, err
@@ -72,8 +74,12 @@ func (r *Rows) choose(targets bool) error {
 	return nil
 }
 
-// Next returns at most n examples, or [io.EOF] at the end. Without targets, Y is nil.
+// Next returns at most n examples, or [io.EOF] at the end. With n = 0, Next chooses a number of rows that takes
+// little memory and wastes little time. Without targets, Y is nil.
 func (r *Rows) Next(n int) (*data.Set, error) {
+	if n == 0 {
+		n = min(mostBatch, max(leastBatch, batchCells/tensor.Shape(r.m.Task.Inputs.Shape).TotalSize()))
+	}
 	for {
 		t, err := r.stream.Next(n)
 		if err != nil {
@@ -86,16 +92,10 @@ func (r *Rows) Next(n int) (*data.Set, error) {
 	}
 }
 
-// batchCells bounds the inputs of a batch of rows that is read at once.
-const batchCells = 4_000_000
-
-// Batch is a number of rows to read at once that takes little memory and wastes little time.
-func (r *Rows) Batch() int {
-	return min(10_000, max(100, batchCells/tensor.Shape(r.m.Task.Inputs.Shape).TotalSize()))
-}
-
-// About is about how many rows there are in all; 0 if that is not known.
-func (r *Rows) About() int64 { return r.stream.Rows }
+const (
+	batchCells            = 4_000_000   // most numbers in the inputs of a batch whose size Next chooses
+	leastBatch, mostBatch = 100, 10_000 // bounds of the number of its rows
+)
 
 // All returns all examples. Where limit is positive, a table that needs more bytes is an error.
 func (r *Rows) All(limit int64) (*data.Set, error) {
@@ -132,9 +132,6 @@ func (r *Rows) Notes() []string {
 	}
 	return notes
 }
-
-// Path is that of the file, as messages name it.
-func (r *Rows) Path() string { return r.stream.Path }
 
 // Close ends the reading.
 func (r *Rows) Close() { r.stream.Close() }

@@ -69,7 +69,7 @@ func TestEncodedModel(t *testing.T) {
 	if c := again.Task.Outputs.(*task.Classification); !slices.Equal(c.Names, []string{"no", "yes"}) {
 		t.Errorf("classes %+v", c)
 	}
-	whole, err := again.Set(table)
+	whole, err := again.Set(table, true)
 	if err != nil || !slices.Equal(whole.X.Float64s(), set.X.Float64s()) || !slices.Equal(whole.Y.Float64s(), set.Y.Float64s()) || again.Task.CheckSet(set) != nil {
 		t.Errorf("other examples than those of the training, error %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
@@ -20,34 +19,25 @@ import (
 
 // SampleOptions say what [Model.Sample] draws.
 type SampleOptions struct {
-	Samples int    // how many functions; at least 1
-	Noise   bool   // with numbers: targets, which scatter around the function, instead of the function
-	Seed    uint64 // same seed, same samples
+	Samples int    // number of functions; at least 1
+	Noise   bool   // in regression: draw targets, which scatter around the function, instead of the function
+	Seed    uint64 // seed of the samples
 }
 
 // Sample draws functions from the posterior and returns their values at all rows of x [N,…]
-// together: [S,N,T] for T numbers, in the units of the data, and the class probabilities [S,N,C] of
-// each function for classes. Values with the same first index belong to one function, so that sums,
-// differences and maxima over rows can be taken of them. A temperature or a vector of a calibration
-// counts, conformal intervals do not.
+// together: targets [S,N,T] in the units of the data, or in classification the class probabilities [S,N,C] of
+// each function. Values with the same first index belong to one function, so that sums, differences and maxima
+// over rows are meaningful. A temperature or a vector of a calibration counts, conformal intervals do not.
 //
-// It needs a posterior that knows the covariance between rows, as those of the methods do whose
-// [gp.Method] is Joint, and memory for two matrices of (N·C)² numbers; where there is too little the
-// error is a *graph.MemoryError.
-func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
-	out, err := m.sample(ctx, x, o)
-	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
-	}
-	return out, nil
-}
-
-func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
-	_, classes := m.Task.Outputs.(*task.Classification)
+// Sample needs a posterior that knows the covariance between rows; the methods with Joint in their [gp.Method]
+// have such posteriors. Sample needs memory for two matrices of (N·C)² numbers. If there is too little memory,
+// the error is a *graph.MemoryError.
+func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (_ *tensor.Dense, err error) {
+	defer explain("sample", &err)
 	if o.Samples < 1 {
 		return nil, settings.Errorf("%d samples, expected at least one", o.Samples)
 	}
-	if o.Noise && classes {
+	if o.Noise && m.classifies() {
 		return nil, settings.Errorf("samples with noise of classes, which have none")
 	}
 	p, err := m.joint()
@@ -58,7 +48,7 @@ func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	n, c := in.Shape()[0], m.Task.Outputs.Size()
+	n, c := in.Shape()[0], m.Task.Size()
 	size := int64(n) * int64(c)
 	if err := graph.CheckMemory(fmt.Sprintf("the covariance of %d rows", n), 16*size*(size+int64(o.Samples))); err != nil {
 		return nil, err
@@ -81,13 +71,13 @@ func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*
 // probabilities.
 func (m *Model) sampled(f []float64, shape ...int) *tensor.Dense {
 	c := shape[2]
-	if _, classes := m.Task.Outputs.(*task.Classification); classes {
+	if m.classifies() {
 		for row := range slices.Chunk(f, c) {
 			kernel.Softmax(row, row)
 		}
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(f))
 	}
-	values := m.Task.Outputs.Decode(tensor.New(tensor.WithShape(len(f)/c, c), tensor.WithBacking(f)))
+	values := m.Task.Decode(tensor.New(tensor.WithShape(len(f)/c, c), tensor.WithBacking(f)))
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.Float64s()))
 }
 

@@ -20,7 +20,7 @@ func drawn(t *testing.T, m *Model, x *tensor.Dense, o SampleOptions) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (tensor.Shape{o.Samples, x.Shape()[0], m.Task.Outputs.Size()}); !s.Shape().Eq(want) {
+	if want := (tensor.Shape{o.Samples, x.Shape()[0], m.Task.Size()}); !s.Shape().Eq(want) {
 		t.Fatalf("samples of shape %v, want %v", s.Shape(), want)
 	}
 	return s.Float64s()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	usualShare = 0.99
-	usualRows  = 500 // most rows of which the share is taken
+	usualShare = 0.99 // share of the rows whose spread is usual
+	usualRows  = 500  // most rows that are used
 )
 
 // UsualSpread returns the spread that 99 % of the training rows do not exceed, as the last fit found it. The
@@ -27,14 +27,14 @@ func (m *Model) UsualSpread() float64 {
 	return 0
 }
 
-// usualSpread finds the UsualSpread on some of the training rows, a share of usualRows at most.
+// usualSpread computes the UsualSpread from some of the training rows: a share of usualRows at most.
 func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64) (float64, error) {
 	rows := int(math.Ceil(share * usualRows))
 	in, err := m.Task.Inputs.Apply(train.Rows(holdout.Spaced(train.N(), rows)).X, m.Dtype())
 	if err != nil {
 		return 0, err
 	}
-	c := m.Task.Outputs.Size()
+	c := m.Task.Size()
 	var all []float64
 	_, err = m.predict(ctx, in, PredictOptions{}, func(g gp.Gaussian) {
 		for v := range slices.Chunk(g.Cov, c*c) {

@@ -12,41 +12,34 @@ import (
 	"github.com/go-valla/valla/gp/task"
 )
 
-// Columns returns the inputs of a table that the model reads, [N,D] in the order of its
-// features, or [N,…] where they are no columns. If the model has an encoding of columns, the
-// cells are turned into numbers by it.
+// Set returns the examples in a table: the inputs that the model reads, [N,D] in the order of its features, or
+// [N,…] where the inputs are no columns, and the targets, if they are wanted; otherwise Y is nil. If the model
+// has an encoding of columns, the encoding turns the cells into numbers.
 //
-// Columns are found by name: their order does not matter, others are passed over and a
-// missing one is an error. A table without names of its own (x0, x1, … as
-// [data.TableReader] calls them) must hold, beside the targets, exactly as many columns as
-// the model reads, which are taken as they come.
-func (m *Model) Columns(t *data.Table) (*tensor.Dense, error) {
+// Set finds columns by name. Their order does not matter, other columns are ignored, and a missing column is an
+// error. A table without names of its own (x0, x1, … as [data.TableReader] calls them) must have exactly as many
+// columns beside the targets as the model reads. Set takes these columns in the order of the table.
+func (m *Model) Set(t *data.Table, targets bool) (*data.Set, error) {
 	f, err := m.find(t.Path, t.Columns, t.X != nil)
-	if err != nil {
-		return nil, err
-	}
-	return m.inputs(t, f.features, nil)
-}
-
-// Set returns a table as the inputs of the model, see [Model.Columns], and the targets,
-// which must be there.
-func (m *Model) Set(t *data.Table) (*data.Set, error) {
-	f, err := m.find(t.Path, t.Columns, t.X != nil)
-	if err == nil {
+	if err == nil && targets {
 		err = f.need()
 	}
 	if err != nil {
 		return nil, err
 	}
-	set, _, err := m.examples(t, f.features, f.targets, nil)
-	return set, err
+	if targets {
+		set, _, err := m.examples(t, f.features, f.targets, nil)
+		return set, err
+	}
+	x, err := m.inputs(t, f.features, nil)
+	return &data.Set{Features: m.Task.Inputs.Features, X: x}, err
 }
 
-// found are the numbers of the columns that a model reads.
+// found has the indices of the columns that a model reads.
 type found struct {
-	features []int // nil where inputs are no columns
-	targets  []int // nil where not all are there
-	missing  error // about them
+	features []int // nil where the inputs are no columns
+	targets  []int // nil unless all targets are there
+	missing  error // says that a target is missing
 }
 
 // need returns an error unless the targets are there.
@@ -60,7 +53,7 @@ func (f found) need() error {
 // find finds the columns of a file at path.
 func (m *Model) find(path string, columns []string, images bool) (f found, err error) {
 	f.targets = m.targetsIn(path, columns, images)
-	f.missing = fmt.Errorf("%s: no column %s, the target; it has %q", path, quoted(m.Task.Outputs.Targets()), columns[:min(20, len(columns))])
+	f.missing = fmt.Errorf("%s: no column %s, the target; it has %q", path, quoted(m.Task.Targets()), columns[:min(20, len(columns))])
 	if m.Task.Inputs.Features == nil {
 		if !images {
 			err = fmt.Errorf("%s: expected inputs of shape %v, found the columns %q", path, m.Task.Inputs.Shape, columns[:min(20, len(columns))])
@@ -92,7 +85,7 @@ func (m *Model) examples(t *data.Table, features, targets []int, lacking map[str
 			return nil, left, err
 		}
 	}
-	set = &data.Set{Features: in.Features, Targets: m.Task.Outputs.Targets(), Encoding: in.Encoding}
+	set = &data.Set{Features: in.Features, Targets: m.Task.Targets(), Encoding: in.Encoding}
 	if set.X, err = m.inputs(t, features, lacking); err != nil {
 		return nil, left, err
 	}
@@ -111,7 +104,7 @@ func (m *Model) examples(t *data.Table, features, targets []int, lacking map[str
 // targetsIn returns the numbers of the targets' columns, or nil. In an archive without
 // names those are the last, of the array y.
 func (m *Model) targetsIn(path string, columns []string, images bool) []int {
-	names := m.Task.Outputs.Targets()
+	names := m.Task.Targets()
 	if !images && len(columns) == len(m.Task.Inputs.Columns()) && unnamed(columns) {
 		return nil // no more than the features
 	}

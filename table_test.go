@@ -61,15 +61,15 @@ func TestColumns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := reading(c.features, c.target)
-			x, err := m.Columns(c.table)
+			in, err := m.Set(c.table, false)
 			if c.x == nil {
 				oneLine(t, err, c.err)
 			} else if err != nil {
 				t.Error(err)
-			} else if got := x.Float64s(); !slices.Equal(got, []float64{c.x[0], c.x[1], c.x[0] + 10, c.x[1] + 10}) {
+			} else if got := in.X.Float64s(); !slices.Equal(got, []float64{c.x[0], c.x[1], c.x[0] + 10, c.x[1] + 10}) {
 				t.Errorf("columns %v, want %v first", got, c.x)
 			}
-			set, err := m.Set(c.table)
+			set, err := m.Set(c.table, true)
 			if c.y == 0 {
 				if c.x != nil || c.err != "" {
 					oneLine(t, err, "t.")
@@ -82,7 +82,7 @@ func TestColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := set.Y.Float64s(); !slices.Equal(got, []float64{c.y, c.y + 10}) || !slices.Equal(set.X.Float64s(), x.Float64s()) {
+			if got := set.Y.Float64s(); !slices.Equal(got, []float64{c.y, c.y + 10}) || !slices.Equal(set.X.Float64s(), in.X.Float64s()) {
 				t.Errorf("targets %v, want %v first; inputs %v", got, c.y, set.X.Float64s())
 			}
 			if !slices.Equal(set.Features, c.features) || !slices.Equal(set.Targets, []string{c.target}) {
@@ -97,7 +97,7 @@ func TestColumnsOfSeveralTargets(t *testing.T) {
 	for _, table := range []*data.Table{
 		numberTable("t.csv", "z", "a", "y", "b"), numberTable("t.npz", "x0", "x1", "y0", "y1"),
 	} {
-		set, err := m.Set(table)
+		set, err := m.Set(table, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestColumnsOfSeveralTargets(t *testing.T) {
 			t.Errorf("%s: X %v, Y %v", table.Path, set.X, set.Y)
 		}
 	}
-	_, err := m.Set(numberTable("t.csv", "a", "b", "y"))
+	_, err := m.Set(numberTable("t.csv", "a", "b", "y"), true)
 	oneLine(t, err, `t.csv: no column "y" or "z", the target; it has ["a" "b" "y"]`)
 }
 
@@ -139,17 +139,17 @@ func TestColumnsOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := m.Set(table)
+	again, err := m.Set(table, true)
 	if err != nil || again.X != table.X || again.Features != nil || !slices.Equal(again.Y.Float64s(), labels.Float64s()) {
 		t.Errorf("set %+v, error %v", again, err)
 	}
-	x, err := m.Columns(write("x.npz", images))
-	if err != nil || x.Dtype() != tensor.Uint8 || len(predict(t, m, x).Probs) != 8 {
-		t.Errorf("inputs %v, error %v", x, err)
+	in, err := m.Set(write("x.npz", images), false)
+	if err != nil || in.Y != nil || in.X.Dtype() != tensor.Uint8 || len(predict(t, m, in.X).Probs) != 8 {
+		t.Errorf("inputs %v, error %v", in, err)
 	}
-	_, err = m.Set(write("x.npz", images))
+	_, err = m.Set(write("x.npz", images), true)
 	oneLine(t, err, "x.npz", `no column "y", the target`)
-	_, err = m.Columns(numberTable("t.csv", "a", "b"))
+	_, err = m.Set(numberTable("t.csv", "a", "b"), false)
 	oneLine(t, err, `t.csv: expected inputs of shape [1 2 2], found the columns ["a" "b"]`)
 }
 
@@ -168,7 +168,7 @@ func TestColumnsInAnyOrder(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 0))
 		rng.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
-		set, err := reading(features, "y").Set(numberTable("t.csv", columns...))
+		set, err := reading(features, "y").Set(numberTable("t.csv", columns...), true)
 		if err != nil {
 			t.Fatal(err)
 		}

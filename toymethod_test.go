@@ -125,7 +125,7 @@ func TestNewMethod(t *testing.T) {
 		{name: "method", edit: replace(`"method": "toy"`, `"method": "toy2"`), want: []string{`method "toy2", expected one of valla, lla, `}},
 		{name: "header", edit: replace(`"state": { "factor"`, `"state": { "colour": 1, "factor"`), want: []string{"unknown field"}},
 	})
-	if !slices.Contains(method.Names(), "toy") || !strings.Contains(fmt.Sprint(Methods()), "Toy") {
+	if !slices.Contains(method.Names(), "toy") || !strings.Contains(fmt.Sprint(method.All()), "Toy") {
 		t.Errorf("methods %q", method.Names())
 	}
 	_, err = m.Fit(t.Context(), set, FitOptions{Settings: &unknownSettings{}})

@@ -19,19 +19,16 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// TrainOptions say how [Train] makes a network. The zero value trains a perceptron for
-// numbers.
+// TrainOptions say how [Train] makes a network. The zero value trains a perceptron for a regression.
 type TrainOptions struct {
-	Network  Network
-	Training Training
-	Classes  bool      // says that the target's values are classes, not numbers
+	Network  Network   // form of the network
+	Training Training  // settings of the training
+	Classes  bool      // classification: the values of the target are classes
 	Held     *data.Set // rows to validate with instead of a fraction of the set; nil if there are none
 	Seed     uint64    // for the rows held out, the initial weights and the mini-batches
 
-	// Checkpoint is the path of a file that keeps the state of the training; "" means none.
-	// An interrupted training goes on from there if Resume is set and all else is the same.
-	Checkpoint string
-	Resume     bool
+	Checkpoint string // path of a file that keeps the state of the training; "" means none
+	Resume     bool   // go on from the Checkpoint of an interrupted training with the same options and data
 
 	OnProgress func(train.Progress) // if not nil, it is called after each step
 }
@@ -42,9 +39,9 @@ type TrainOptions struct {
 //
 // The columns of a table, which is a set that has Features, are standardised; other inputs
 // such as images are taken as they are, bytes divided by 255, unless Network gives a Mean
-// and a Std. Targets that are numbers are standardised, and their noise variance is the
-// mean squared residual on the training rows. Rows are held out as [Holdout] says, and the
-// weights of the smallest loss on them are restored.
+// and a Std. The targets of a regression are standardised, and the noise variance is the mean squared residual on
+// the training rows. A fraction of the rows is held out, see [Training], and the weights with the smallest loss
+// on the held-out rows are restored.
 //
 // If ctx ends early, Train returns the model of the best weights so far together with an
 // error that wraps ctx's. With any other error the model is nil.
@@ -68,10 +65,10 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 // training is a network that is being trained.
 type training struct {
 	o           TrainOptions // completed
-	model       *Model
-	raw         *data.Set // training rows as they are in the data
-	train, held gp.Examples
-	rowsHeld    int
+	model       *Model       // has the network that is trained
+	raw         *data.Set    // training rows in the units of the data
+	train, held gp.Examples  // training rows and held-out rows in the units of the network
+	rowsHeld    int          // number of held-out rows
 }
 
 func newTraining(set *data.Set, o TrainOptions) (*training, error) {
@@ -115,8 +112,7 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 }
 
 // Encode makes a set of a table whose columns may hold text, dates and gaps, see
-// [data.Table.Encode]. What the encoding learns of rows, it learns of those on which [Train]
-// with the options o trains.
+// [data.Table.Encode]. The encoding depends only on the rows on which [Train] with the options o trains.
 func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, error) {
 	training, err := o.Training.complete()
 	if err != nil {
@@ -132,8 +128,8 @@ func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, err
 	return t.Encode(c)
 }
 
-// newModel returns a model with random weights, scaled by the training rows, with the
-// classes of the whole set.
+// newModel returns a model with random weights. The training rows give the scaling, and the whole set gives the
+// classes.
 func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model, error) {
 	m := &Model{}
 	n.logits = classes
@@ -158,7 +154,7 @@ func (m *Model) build(n Network, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
+	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Size()); err != nil {
 		return err
 	}
 	if f := m.Task.Inputs.Features; f != nil && !slices.Equal(m.Form.InputShape(), []int{len(f)}) {
@@ -172,8 +168,8 @@ func (m *Model) build(n Network, seed uint64) error {
 	return m.check()
 }
 
-// inputs returns those of rows: the columns of a table standardised, other arrays as they
-// are, unless Mean and Std are given.
+// inputs returns the scaling of the rows: columns of a table are standardised and other arrays stay as they are,
+// unless Mean and Std are given.
 func (n Network) inputs(rows *data.Set) (task.Inputs, error) {
 	if n.Mean == nil && n.Std == nil && rows.Features != nil {
 		return task.Standardized(rows)
@@ -199,7 +195,8 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 		c.ValidateEvery = s.ValidateEvery
 		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
 	}
-	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
+	loss, _ := t.model.Task.Loss()
+	m := train.MAP{Net: t.model.Net, Loss: loss, BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
 	return m.Train(ctx, source, t.train.Y)
 }
 
@@ -218,7 +215,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	}
 }
 
-// outputs returns the network's outputs [N,C] for inputs [N,…] as it takes them.
+// outputs returns the network's outputs [N,C] for inputs [N,…] in the network's units.
 func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
 	mean, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Mean(ctx, x)
 	if err != nil {
@@ -233,15 +230,16 @@ func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	sum, y, c := 0.0, graph.Floats(e.Y), m.Task.Outputs.Size()
+	_, loss := m.Task.Loss()
+	sum, y, c := 0.0, graph.Floats(e.Y), m.Task.Size()
 	for i := range e.N() {
-		sum += m.Task.Outputs.HeldLoss(y[i*c:(i+1)*c], f[i*c:(i+1)*c])
+		sum += loss(y[i*c:(i+1)*c], f[i*c:(i+1)*c])
 	}
 	return sum / float64(e.N()), nil
 }
 
-// estimateNoise sets the noise variance of numbers to the mean squared residual; classes
-// have none.
+// estimateNoise sets the noise variance of a regression to the mean squared residual. A classification has no
+// noise.
 func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok {
@@ -251,7 +249,7 @@ func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 	if err != nil {
 		return err
 	}
-	v := loss / float64(r.Size())
+	v := loss / float64(m.Task.Size())
 	if !(v > 0 && v-v == 0) {
 		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
 	}

@@ -57,7 +57,7 @@ func inFloat64(t rapid.TB, m *Model) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := vallagp.Method.Restore(context.Background(), c.Net, c.Task.Outputs.Likelihood(), saved)
+	stored, err := vallagp.Method.Restore(context.Background(), c.Net, c.Task.Likelihood(), saved)
 	if err != nil {
 		t.Fatal(err)
 	}

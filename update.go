@@ -18,23 +18,16 @@ import (
 // new rows with the same hyper-parameters. Everything else stays: the weights, the scaling of
 // inputs and targets, the noise, and what the method has chosen, such as inducing points.
 //
-// Methods whose mean is the network's output gain smaller error bars near the new rows, and
-// no other mean: of those of this module SFR with its own mean alone follows the targets. A
-// posterior to which rows cannot be added exactly is an error, which says why.
+// If the mean of the posterior is the network's output, the mean stays, and the error bars become smaller near
+// the new rows. In this module only SFR with its own mean follows the new targets. If rows cannot be added exactly
+// to the posterior, the error says why.
 //
-// A calibration of m is dropped, since it was of the old predictions, and a note says so.
+// A calibration of m is dropped, since it corrected the old predictions, and a note says so.
 //
-// The last Event of the history records the update. Its facts have the mean negative
-// log-likelihood of the new rows before, when they were new, and after; run is as for a fit.
-func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
-	out, err := m.update(ctx, set, run)
-	if err != nil {
-		return nil, fmt.Errorf("update: %w", err)
-	}
-	return out, nil
-}
-
-func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
+// The last Event of the history records the update. Its facts have the mean negative log-likelihood of the new
+// rows before and after the update. The argument run has the same meaning as in a fit.
+func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model, err error) {
+	defer explain("update", &err)
 	start := time.Now()
 	notes := m.dropNotes()
 	m = m.Uncalibrated()
@@ -78,7 +71,7 @@ func (m *Model) updating(set *data.Set) (gp.Updater, gp.Problem, error) {
 	if !ok {
 		return nil, gp.Problem{}, fmt.Errorf("rows cannot be added to a posterior of the method %s: fit again, to all rows", m.Posterior.Method)
 	}
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
+	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
 	if v := m.NoiseVariance(); v > 0 {
 		p.Likelihood = likelihood.NewGaussian(v, m.Dtype())
 	}

@@ -10,22 +10,22 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Verdict compares a posterior's predictions with those of the network alone, on the rows
-// that [FitOptions] choose. NLLs are means over the rows, in the units of the data.
+// Verdict compares predictions of the posterior with predictions of the network alone, on the rows that
+// [FitOptions] choose. NLLs are means over the rows, in the units of the data.
 type Verdict struct {
-	Rows          int     `json:"rows"`           // that judge
+	Rows          int     `json:"rows"`           // number of rows that judge
 	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network with its noise
-	NLL           float64 `json:"nll"`            // and of the posterior
-	StandardError float64 `json:"standard_error"` // of NLL − MAPNLL, from the rows' differences
-	Better        bool    `json:"better"`         // NLL is the smaller one
+	NLL           float64 `json:"nll"`            // negative log-likelihood of the posterior
+	StandardError float64 `json:"standard_error"` // standard error of NLL − MAPNLL, from the rows' differences
+	Better        bool    `json:"better"`         // NLL is smaller than MAPNLL
 
 	MAPECE      float64 `json:"map_ece,omitempty"`      // expected calibration error of the network, in classification
 	ECE         float64 `json:"ece,omitempty"`          // expected calibration error of the posterior
 	MAPCoverage float64 `json:"map_coverage,omitempty"` // share of the targets inside the network's central 95 % intervals, in regression
 	Coverage    float64 `json:"coverage,omitempty"`     // the same share for the posterior
 
-	// Seen says that the rows may have been used: to train the network, or to choose the
-	// prior standard deviation or the best state of the fit. That favours the posterior.
+	// Seen says that the rows may have been used to train the network, or to choose the prior standard deviation
+	// or the best state of the fit. This favours the posterior.
 	Seen bool `json:"seen"`
 	// Pseudo says that the rows are pseudo-rows: they are made from the training rows, and stand for rows that
 	// the network has not seen; see package gp/unseen.
@@ -75,7 +75,7 @@ type judged struct {
 
 // judged predicts the rows of a verdict.
 func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
-	c := m.Task.Outputs.Size()
+	c := m.Task.Size()
 	n := float64(rows.x.Shape()[0] * c)
 	j.Prediction, err = m.predict(ctx, rows.x, PredictOptions{OnRows: rows.pass()}, func(g gp.Gaussian) {
 		cov := g.Cov
@@ -86,7 +86,7 @@ func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 	if err != nil {
 		return j, err
 	}
-	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.y)
+	j.nlls, err = m.Task.NLLs(j.Prediction, rows.y)
 	return j, err
 }
 
@@ -124,9 +124,9 @@ func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, err
 func (m *Model) eces(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err error) {
 	for _, p := range []struct {
 		*Prediction
-		ece *float64
+		ece *float64 // receives the error
 	}{{a, &ofA}, {b, &ofB}} {
-		s, err := m.Task.Outputs.Score(p.Prediction, y)
+		s, err := m.Task.Score(p.Prediction, y)
 		if err != nil {
 			return 0, 0, err
 		}

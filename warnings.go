@@ -43,12 +43,12 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	spread, c := m.spread(train), float64(m.Task.Outputs.Size())
-	if _, regression := m.Task.Outputs.(*task.Regression); regression && loss > c*spread {
+	spread, c := m.spread(train), float64(m.Task.Size())
+	if !m.classifies() && loss > c*spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the mean: its root mean squared error is %.3g times the standard deviation of the targets. "+
 			"It is hardly trained, or works in other units than those of the data: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.",
 			math.Sqrt(loss/c/spread))}, nil
-	} else if !regression && loss > spread {
+	} else if m.classifies() && loss > spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the frequency of each class: its NLL is %.3g instead of %.3g. "+
 			"It is hardly trained, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
 	}
@@ -58,8 +58,8 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 // spread returns the mean variance of the targets of a regression, in the network's units, or the entropy of
 // the classes.
 func (m *Model) spread(e gp.Examples) float64 {
-	y, c, n := graph.Floats(e.Y), m.Task.Outputs.Size(), float64(e.N())
-	_, regression := m.Task.Outputs.(*task.Regression)
+	y, c, n := graph.Floats(e.Y), m.Task.Size(), float64(e.N())
+	regression := !m.classifies()
 	sum := 0.0
 	for k := range c {
 		mean, square := 0.0, 0.0
@@ -87,7 +87,7 @@ var cooler = []float64{0.8, 0.65, 0.5, 0.4, 0.3, 0.2}
 func (m *Model) timidWarning(network judged, y *tensor.Dense) ([]string, error) {
 	best, least := 0.0, kernel.Mean(network.nlls)
 	for _, temperature := range cooler {
-		diff, err := m.Task.Outputs.NLLs(tempered(network.Prediction, temperature), y)
+		diff, err := m.Task.NLLs(tempered(network.Prediction, temperature), y)
 		if err != nil {
 			return nil, err
 		}

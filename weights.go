@@ -16,21 +16,20 @@ import (
 
 // WeightOptions say how [FromWeights] reads a network.
 type WeightOptions struct {
-	// Network is the network's form. The file tells the widths of a perceptron, where Hidden
-	// is nil, so that only Activation is needed.
+	// Network is the network's form. If Hidden is nil, the file gives the widths of a perceptron, and only
+	// Activation is needed.
 	Network Network
-	Layout  layers.Layout // of dense weights in the file; with the zero value it is inferred
+	Layout  layers.Layout // order of dense weights in the file; the zero value means that it is inferred
 	// Standardize says that the network was trained on standardised inputs and targets; the
 	// moments are then taken from the set. Otherwise it works in the units of the data.
 	Standardize bool
-	Classes     bool // says that the target's values are classes; output i is the i-th smallest
+	Classes     bool // classification: output i belongs to the i-th smallest value of the target
 }
 
-// FromWeights makes a model without a posterior of weights that were trained elsewhere, see
-// [layers.Load], or of a network in a file called .onnx, see package layers/onnx, which tells
-// the form as well. Where the targets are classes and such a network ends in a Softmax, that is
-// left out: outputs are logits. The noise variance of numbers is the mean squared residual on the set,
-// which should be the one that the network was trained on.
+// FromWeights makes a model without a posterior from weights that were trained elsewhere, see [layers.Load]. A
+// file called .onnx has the form of the network too, see package layers/onnx. In classification, a Softmax at the
+// end of such a network is left out, because outputs are logits. The noise variance of a regression is the mean
+// squared residual on the set, which should be the set on which the network was trained.
 func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
 	if isONNX(path) {
 		o.Network.Form, o.Network.logits = path, o.Classes
@@ -115,7 +114,7 @@ func inferred(path string, n Network, m *Model, load layers.LoadOptions) (Networ
 	if err != nil {
 		return n, err
 	}
-	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Outputs.Size()
+	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Size()
 	if mlp.Inputs != in || mlp.Outputs != out {
 		return n, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs%s and %d outputs",
 			path, mlp.Inputs, mlp.Outputs, in, named(m.Task.Inputs.Features), out)

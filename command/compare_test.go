@@ -17,10 +17,10 @@ type comparison struct {
 	Seen                bool
 	Recommended, Advice string
 	Results             []struct {
-		Name, Label, Flags string
-		NLL                float64
-		Scores             map[string]float64
-		Coverage, Width    *float64
+		Name, Label, Settings string
+		NLL                   float64
+		Scores                map[string]float64
+		Coverage, Width       *float64
 	}
 	LeftOut []struct{ Name, Reason string } `json:"left_out"`
 }

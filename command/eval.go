@@ -93,7 +93,7 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	e := evaluation{targets: m.Task.Outputs.Targets(), level: c.Level, covered: make([]covered, len(models)), links: make([]task.Link, len(models))}
+	e := evaluation{targets: m.Task.Targets(), level: c.Level, covered: make([]covered, len(models)), links: make([]task.Link, len(models))}
 	_, e.classes = m.Task.Outputs.(*task.Classification)
 	if m.Posterior != nil {
 		e.own = gp.MeanOf(m.Posterior.Stored)
@@ -112,7 +112,7 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *valla.Rows, e *evaluation) error {
 	var scorers []task.Scorer
 	for _, m := range models {
-		e.methods, scorers = append(e.methods, m.String()), append(scorers, m.Task.Outputs.Scorer())
+		e.methods, scorers = append(e.methods, m.String()), append(scorers, m.Task.Scorer())
 	}
 	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
 		for i, m := range models {
@@ -132,7 +132,7 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	for _, s := range scorers {
 		scores, ofScores := s.Scores()
 		if err == nil && ofScores != nil {
-			err = fmt.Errorf("%s: %w", rows.Path(), ofScores)
+			err = fmt.Errorf("%s: %w", rows.Path, ofScores)
 		}
 		e.scores = append(e.scores, scores)
 	}

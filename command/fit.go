@@ -71,7 +71,7 @@ func newFit(args []string) *cobra.Command {
 	name := methodIn(args)
 	var err error
 	if c.chosen, err = method.Lookup(name); err != nil {
-		c.chosen = valla.Methods()[0] // checkMethod refuses the unknown method
+		c.chosen = method.All()[0] // checkMethod refuses the unknown method
 	}
 	c.method = c.chosen.New()
 	cmd := &cobra.Command{

@@ -130,7 +130,7 @@ func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainO
 // printNotes prints notes, which are sentences for the user, on stderr.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
+		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", flagged(n))
 	}
 }
 
@@ -196,11 +196,10 @@ func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f f
 	defer rows.Close()
 	d := r.drawer(cmd)
 	defer d.close()
-	d.rows(rows.Path(), rows.Read, rows.About())
-	n := rows.Batch()
+	d.rows(rows.Path, rows.Read, rows.About)
 	for {
 		first := rows.Read
-		set, err := rows.Next(n)
+		set, err := rows.Next(0)
 		if errors.Is(err, io.EOF) {
 			d.close()
 			printNotes(cmd, rows.Notes())
@@ -213,9 +212,9 @@ func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f f
 			return err
 		}
 		if err := f(set, valla.PredictOptions{Link: task.Link(r.Link), First: first}); err != nil {
-			return fmt.Errorf("%s: %w", rows.Path(), afterRow(first, err))
+			return fmt.Errorf("%s: %w", rows.Path, afterRow(first, err))
 		}
-		d.rows(rows.Path(), rows.Read, rows.About())
+		d.rows(rows.Path, rows.Read, rows.About)
 	}
 }
 

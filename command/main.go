@@ -47,7 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	text, code := explain(cmd, err)
-	complain(stderr, shorten(strings.ReplaceAll(text, "\n", "; ")), code, wantsJSON(args))
+	complain(stderr, shorten(strings.ReplaceAll(flagged(text), "\n", "; ")), code, wantsJSON(args))
 	return code
 }
 

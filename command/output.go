@@ -96,7 +96,7 @@ func (w *work) notes(e valla.Event) []string {
 func newReport(m *valla.Model, path string) report {
 	r := report{
 		Model: path, Network: m.Form.String(), Dtype: m.Dtype().String(), Inputs: m.Task.Inputs.Shape, Features: m.Task.Inputs.Features,
-		Targets: m.Task.Outputs.Targets(), NoiseStd: m.NoiseStds(), Event: m.History[len(m.History)-1],
+		Targets: m.Task.Targets(), NoiseStd: m.NoiseStds(), Event: m.History[len(m.History)-1],
 	}
 	r.Verdict = r.Event.Verdict
 	if c, ok := m.Task.Outputs.(*task.Classification); ok {

@@ -50,7 +50,7 @@ func TestReportOfSteps(t *testing.T) {
 	for want, res := range map[string]train.Result{
 		"50 in 2.0 s": {Iterations: 50, Seconds: 2, Stopped: train.Finished},
 		"50 in 2.0 s, the best after 20 with validation loss 0.1250, stopped early": {
-			Iterations: 50, Seconds: 2, Stopped: train.Early, History: []train.Record{{Iteration: 20}}, BestIteration: 20, BestValue: 0.125},
+			Iterations: 50, Seconds: 2, Stopped: train.Early, History: []train.Validation{{Iteration: 20}}, BestIteration: 20, BestValue: 0.125},
 		"7 in 0.0 s, interrupted": {Iterations: 7, Stopped: train.Interrupted},
 	} {
 		if got := steps(&res); got != want {

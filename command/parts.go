@@ -103,7 +103,7 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 }
 
 // remark prints the notes on the rows of all parts, each note once.
-func remark(cmd *cobra.Command, records []*pass.Record) {
+func remark(cmd *cobra.Command, records []*pass.Shard) {
 	var notes []string
 	for _, r := range records {
 		for _, n := range r.Notes {
@@ -120,7 +120,7 @@ func remark(cmd *cobra.Command, records []*pass.Record) {
 }
 
 // report prints how many parts are finished.
-func (p *inParts) report(w io.Writer, j *pass.Job, records []*pass.Record, asJSON bool) error {
+func (p *inParts) report(w io.Writer, j *pass.Job, records []*pass.Shard, asJSON bool) error {
 	rows := int64(0)
 	for _, r := range records {
 		rows += r.Rows

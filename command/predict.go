@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/listing"
@@ -81,7 +82,7 @@ parts.`
 
 // jointMethods returns the names of the methods whose posteriors have samples of functions.
 func jointMethods() (names []string) {
-	for _, m := range valla.Methods() {
+	for _, m := range method.All() {
 		if m.Joint {
 			names = append(names, m.Name)
 		}
@@ -109,7 +110,7 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := &listing.Predictions{Targets: m.Task.Outputs.Targets()}
+	all := &listing.Predictions{Targets: m.Task.Targets()}
 	if c.Samples > 0 {
 		return c.sampled(cmd, m, rows, write)
 	}
@@ -140,14 +141,14 @@ func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla
 		return err
 	}
 	d := c.drawer(cmd)
-	all, err := c.predictions(cmd, m, rows, set, valla.PredictOptions{Link: task.Link(c.Link), OnRows: d.predicted(rows.Path())})
+	all, err := c.predictions(cmd, m, rows, set, valla.PredictOptions{Link: task.Link(c.Link), OnRows: d.predicted(rows.Path)})
 	d.close()
 	if err != nil {
 		return err
 	}
 	all.Samples, err = m.Sample(cmd.Context(), set.X, valla.SampleOptions{Samples: c.Samples, Noise: c.Noise, Seed: c.Seed})
 	if err != nil {
-		return fmt.Errorf("%s: %w", rows.Path(), err)
+		return fmt.Errorf("%s: %w", rows.Path, err)
 	}
 	if write == nil {
 		write = writeTable

@@ -210,7 +210,7 @@ func (d *drawer) estimate(label string) func(gp.Estimate) {
 	return func(e gp.Estimate) {
 		text := fmt.Sprintf("%s takes about %s and %s", label, seconds(e.Seconds), graph.Bytes(e.Bytes))
 		if e.Seconds > long && e.Cheaper != "" {
-			text += "; " + e.Cheaper + " takes less"
+			text += "; " + flagged(e.Cheaper) + " takes less"
 		}
 		fmt.Fprintln(d.out, "valla: estimate:", text)
 	}

@@ -60,7 +60,7 @@ func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := m.Set(table)
+	set, err := m.Set(table, true)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestUpdateErrors(t *testing.T) {
 	writeTable(t, filepath.Join(dir, "blind.csv"), example(5, 1), "a", "b")
 	must(t, dir, with(quickTrain, "train", "train.csv", "--out", "map.valla")...)
 	must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "m.valla")...)
-	fails(t, dir, 1, "m.valla: update: valla: rows can be added exactly to a fit of numbers with --alpha 0 alone", "update", "train.csv", "--model", "m.valla", "--out", "m2.valla")
+	fails(t, dir, 1, "m.valla: update: valla: rows can be added exactly to a regression with --alpha 0 alone", "update", "train.csv", "--model", "m.valla", "--out", "m2.valla")
 	fails(t, dir, 1, "map.valla: update: the model has no posterior to add rows to", "update", "train.csv", "--model", "map.valla", "--out", "m2.valla")
 	fails(t, dir, 1, `blind.csv: no column "y", the target`, "update", "blind.csv", "--model", "m.valla", "--out", "m2.valla")
 	fails(t, dir, 1, "no.valla", "update", "train.csv", "--model", "no.valla", "--out", "m2.valla")

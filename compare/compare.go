@@ -56,9 +56,11 @@ type Comparison struct {
 
 // Result says how a contender has done. Times are wall times, whatever else the machine did.
 type Result struct {
-	Name  string `json:"name"`            // see [Names]
-	Label string `json:"label"`           // as in a table of scores
-	Flags string `json:"flags,omitempty"` // of valla fit or valla calibrate, which make the contender
+	Name  string `json:"name"`  // see [Names]
+	Label string `json:"label"` // as in a table of scores
+	// Settings make the contender: the method of Fit or Calibrate, and a setting that is not the method's
+	// default, such as "method=lla structure=kfac"; "" for the network alone.
+	Settings string `json:"settings,omitempty"`
 
 	NLL           float64      `json:"nll"`            // mean over the rows that judge
 	StandardError float64      `json:"standard_error"` // of NLL

@@ -86,7 +86,7 @@ func TestCompare(t *testing.T) {
 	for _, r := range c.Results {
 		near(t, "behind", r.Behind, r.NLL-best.NLL, 1e-9)
 	}
-	if c.get(t, "lla-kfac").Flags != "--method lla --structure kfac" || !strings.HasPrefix(c.Advice, "Take ") || c.Recommended == "" {
+	if c.get(t, "lla-kfac").Settings != "method=lla structure=kfac" || !strings.HasPrefix(c.Advice, "Take ") || c.Recommended == "" {
 		t.Errorf("advice %q, recommended %q", c.Advice, c.Recommended)
 	}
 }

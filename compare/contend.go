@@ -19,8 +19,8 @@ import (
 
 // contend makes the result of a contender.
 func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
-	out := Result{Name: one.name, Label: one.label, Flags: one.flags, simpler: one.simpler}
-	scorer, width := c.m.Task.Outputs.Scorer(), tally{level: c.o.Level}
+	out := Result{Name: one.name, Label: one.label, Settings: one.given, simpler: one.simpler}
+	scorer, width := c.m.Task.Scorer(), tally{level: c.o.Level}
 	var last *valla.Model
 	for i, f := range c.folds {
 		m, bytes, err := c.make(ctx, one, f, i)
@@ -35,7 +35,7 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 		if err != nil {
 			return out, err
 		}
-		nlls, err := m.Task.Outputs.NLLs(p, f.judge.Y)
+		nlls, err := m.Task.NLLs(p, f.judge.Y)
 		if err != nil {
 			return out, err
 		}

@@ -23,22 +23,29 @@ const fitted = 9
 
 // contender is the network alone, a calibration of it, or a method.
 type contender struct {
-	name, label, flags string
-	calibration        string        // method of Calibrate; "" means none
-	settings           gp.Settings   // of the method; nil for the network alone and its calibrations
-	simpler            int           // see Result.simpler
-	seconds            float64       // estimate of one fit; 0 where there is none
-	share              time.Duration // that was too little
+	name        string        // see Names
+	label       string        // name in a table of scores
+	given       string        // see Result.Settings
+	calibration string        // method of Calibrate; "" means none
+	settings    gp.Settings   // settings of the method; nil for the network alone and its calibrations
+	simpler     int           // see Result.simpler
+	seconds     float64       // estimate of one fit; 0 where there is none
+	share       time.Duration // share of the budget that was too little; 0 before the first try
 }
 
 // forms are settings of methods that are contenders beside the methods' defaults.
-var forms = []struct{ name, method, setting, value string }{
+var forms = []struct {
+	name    string // name of the contender
+	method  string // name of the method
+	setting string // setting that differs from its default
+	value   string // value of the setting
+}{
 	{"lla-kfac", "lla", "structure", "kfac"},
 	{"lla-last-layer", "lla", "weights", "last-layer"},
 }
 
 // Names lists the contenders of [Run]: the network alone (map), its calibrations, the methods of
-// [valla.Methods] with their defaults, and two more forms of LLA.
+// [method.All] with their defaults, and two more forms of LLA.
 func Names() []string {
 	names := append([]string{networkAlone}, calibrations...)
 	for _, how := range method.All() {
@@ -60,7 +67,7 @@ func newContender(name string) (contender, error) {
 		return c, nil
 	}
 	if rank := slices.Index(calibrations, name); rank >= 0 {
-		c.label, c.flags, c.calibration, c.simpler = "MAP, "+name, "--method "+name, name, 1+rank
+		c.label, c.given, c.calibration, c.simpler = "MAP, "+name, "method="+name, name, 1+rank
 		return c, nil
 	}
 	of, setting, value := name, "", ""
@@ -73,9 +80,9 @@ func newContender(name string) (contender, error) {
 	if err != nil {
 		return c, settings.Errorf("contender %q, expected one of %s", name, strings.Join(Names(), ", "))
 	}
-	c.settings, c.flags = how.New(), "--method "+of
+	c.settings, c.given = how.New(), "method="+of
 	if setting != "" {
-		c.flags += fmt.Sprintf(" --%s %s", setting, value)
+		c.given += fmt.Sprintf(" %s=%s", setting, value)
 		if err := settings.Lookup(c.settings, setting).Set(value); err != nil {
 			return c, err
 		}

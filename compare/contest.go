@@ -28,11 +28,14 @@ type contest struct {
 	folds []fold       // divisions of the other rows
 	held  bool         // fits validate with rows of the folds; otherwise each fit holds out rows as it would do alone
 	late  []contender  // contenders whose share of the budget was too small
-	out   *Comparison
+	out   *Comparison  // result so far
 }
 
-// fold has rows that choose and calibrate, and rows that judge.
-type fold struct{ choose, judge *data.Set }
+// fold is a division of the rows that were held out.
+type fold struct {
+	choose *data.Set // rows that choose and calibrate
+	judge  *data.Set // rows that judge
+}
 
 // newContest checks the options and divides the rows.
 func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
@@ -51,7 +54,7 @@ func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
 	case !(o.Level > 0 && o.Level < 1):
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", o.Level)
 	}
-	c := &contest{m: m.MAP(), o: o, out: &Comparison{Level: o.Level, Targets: m.Task.Outputs.Targets()}}
+	c := &contest{m: m.MAP(), o: o, out: &Comparison{Level: o.Level, Targets: m.Task.Targets()}}
 	pool, err := c.pool(set)
 	if err != nil {
 		return nil, err

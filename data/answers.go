@@ -49,7 +49,7 @@ func (t *Table) noTarget(at []int) string {
 	for _, j := range at {
 		w := t.wordsOf(j)
 		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !missing(w.Text) }) {
-			return "the target holds text: --classes makes it classes"
+			return "the target holds text: the setting classes makes it classes"
 		}
 	}
 	return "a row without its target cannot be learned from: leave it out"

@@ -211,24 +211,24 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 			return c, "", nil
 		}
 		if c.Layout, err = layoutOf(p.words); err != nil {
-			return c, "", fmt.Errorf("%s: column %q: %w, or see --categorical and --drop", t.Path, c.Name, err)
+			return c, "", fmt.Errorf("%s: column %q: %w, or see the setting categorical and the setting drop", t.Path, c.Name, err)
 		} else if c.Layout != "" {
 			c.Kind = Date
 			return c, "", nil
 		}
 	}
 	if !slices.ContainsFunc(p.words, func(w string) bool { return !decimalComma(w) }) {
-		return c, "", t.cell(j, p.first, "a number with a decimal point such as 1.5, without separators of thousands (write the table so, or see --drop and --categorical)")
+		return c, "", t.cell(j, p.first, "a number with a decimal point such as 1.5, without separators of thousands (write the table so, or see the setting drop and the setting categorical)")
 	}
 	if p.numbers > p.cells {
-		return c, "", fmt.Errorf("%w; see --categorical, to take the column as text, and --numeric, to take such cells as missing", t.noNumber(j, p.first))
+		return c, "", fmt.Errorf("%w; see the setting categorical, to take the column as text, and the setting numeric, to take such cells as missing", t.noNumber(j, p.first))
 	}
 	c.Kind = p.categorical(t, j)
 	switch d := len(t.keys(j)); {
 	case d == 1 && p.numbers+p.cells == t.N():
 		return c, fmt.Sprintf("it is %q in all rows", p.words[0]), nil
 	case d > maxCategories && 2*d > t.N():
-		return c, fmt.Sprintf("it has %d different texts in %d rows (--categorical keeps it)", d, t.N()), nil
+		return c, fmt.Sprintf("it has %d different texts in %d rows (the setting categorical keeps it)", d, t.N()), nil
 	}
 	return c, "", nil
 }

@@ -130,7 +130,7 @@ func TestEncodeErrors(t *testing.T) {
 		o     ColumnOptions
 		say   string
 	}{
-		{column(t, "1", "2", "x"), ColumnOptions{}, `f.csv:4: column "c": expected a number, found "x"; see --categorical`},
+		{column(t, "1", "2", "x"), ColumnOptions{}, `f.csv:4: column "c": expected a number, found "x"; see the setting categorical`},
 		{column(t, "1", "2", "inf"), ColumnOptions{}, `f.csv:4: column "c": expected a finite number, found "inf"`},
 		{column(t, "\"1,5\"", "\"2,5\"", "3"), ColumnOptions{}, `f.csv:2: column "c": expected a number with a decimal point such as 1.5`},
 		{column(t, "\"1.234,5\"", "\"2,5\""), ColumnOptions{}, "decimal point"},

@@ -24,7 +24,7 @@ func TestFailureMessages(t *testing.T) {
 		found++
 		var parts []string
 		for _, p := range strings.Split(m[1], "…") {
-			parts = append(parts, regexp.QuoteMeta(p))
+			parts = append(parts, settingsFor(p))
 		}
 		if !regexp.MustCompile(strings.Join(parts, `[^\n]*`)).MatchString(all) {
 			t.Errorf("no message in the code has %q", m[1])
@@ -33,6 +33,13 @@ func TestFailureMessages(t *testing.T) {
 	if found < 20 {
 		t.Errorf("%d messages found", found)
 	}
+}
+
+// settingsFor returns a pattern for a part of a message: where the message has a flag, a library may name the
+// setting, which the command translates.
+func settingsFor(part string) string {
+	valued := regexp.MustCompile(`--([a-z-]+) ([a-z0-9]+)`).ReplaceAllString(regexp.QuoteMeta(part), "(?:--$1 $2|$1=$2|the setting $1 $2)")
+	return regexp.MustCompile(`([^:|]|^)--([a-z-]+)`).ReplaceAllString(valued, "$1(?:--$2|the setting $2)")
 }
 
 // stringsOf has all strings of the Go files below a folder that are no tests, and of Go's

@@ -8,7 +8,7 @@
 //
 //	job.json            the job, which each worker compares with its own
 //	part-000007.csv     a shard of predictions; a shard of sums ends in .zip
-//	part-000007.json    the [Record] of the shard, written after the shard
+//	part-000007.json    the record of the shard, a [Shard], written after the shard
 //	manifest.json       all records, written when all shards are there
 //
 // Every file is whole or absent. A part with a record is finished, and is not done again.

@@ -9,9 +9,9 @@ import (
 
 // Manifest lists all shards of a finished job.
 type Manifest struct {
-	Job    string    `json:"job"`    // identifies the job
-	Rows   int64     `json:"rows"`   // number of rows in all parts
-	Shards []*Record `json:"shards"` // records of the parts, in their order
+	Job    string   `json:"job"`    // identifies the job
+	Rows   int64    `json:"rows"`   // number of rows in all parts
+	Shards []*Shard `json:"shards"` // records of the parts, in their order
 }
 
 // Finish writes the manifest of the job to the folder dir and returns it. If parts are missing,

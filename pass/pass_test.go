@@ -129,11 +129,11 @@ func looped(t testing.TB, model, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := m.Columns(table)
+	in, err := m.Set(table, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := m.Predict(t.Context(), x, valla.PredictOptions{})
+	p, err := m.Predict(t.Context(), in.X, valla.PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

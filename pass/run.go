@@ -66,7 +66,7 @@ func (r *Runner) giveBack(m *valla.Model) {
 
 // Do does the part with the given number and returns its record. If the part is finished already,
 // Do only returns the record.
-func (r *Runner) Do(ctx context.Context, part int) (*Record, error) {
+func (r *Runner) Do(ctx context.Context, part int) (*Shard, error) {
 	done, err := r.record(r.dir, part)
 	if err != nil || done != nil {
 		return done, err
@@ -76,8 +76,8 @@ func (r *Runner) Do(ctx context.Context, part int) (*Record, error) {
 		return nil, err
 	}
 	defer r.giveBack(m)
-	out := &Record{Job: r.key(), Part: part, Shard: name(part, r.Task.ending())}
-	err = atomicfile.Write(filepath.Join(r.dir, out.Shard), 0o644, func(w io.Writer) error { return r.shard(ctx, m, out, w) })
+	out := &Shard{Job: r.key(), Part: part, Name: name(part, r.Task.ending())}
+	err = atomicfile.Write(filepath.Join(r.dir, out.Name), 0o644, func(w io.Writer) error { return r.shard(ctx, m, out, w) })
 	if err != nil {
 		return nil, fmt.Errorf("part %d of %d: %w", part, r.Count, err)
 	}
@@ -86,7 +86,7 @@ func (r *Runner) Do(ctx context.Context, part int) (*Record, error) {
 
 // shard writes the shard of the part out.Part to w and fills in the record out. A file of rows that
 // changes meanwhile is an error.
-func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Record, w io.Writer) error {
+func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Shard, w io.Writer) error {
 	part := r.Parts[out.Part]
 	file := r.Data[slices.IndexFunc(r.Data, func(f File) bool { return f.Path == part.Path })]
 	if err := file.unchanged(); err != nil {
@@ -112,7 +112,7 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Record, w io.Wr
 // it is called after each part with the number of finished parts, of all parts, and of rows. The
 // first error ends the run; the parts that are finished then stay finished. While Run works, matrix
 // products share the threads that the workers leave.
-func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress func(done, all int, rows int64)) ([]*Record, error) {
+func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress func(done, all int, rows int64)) ([]*Shard, error) {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -122,7 +122,7 @@ func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress f
 	defer kernel.SetThreads(threads)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	records := make([]*Record, len(parts))
+	records := make([]*Shard, len(parts))
 	p := progress{all: len(parts), report: onProgress}
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -148,7 +148,7 @@ func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress f
 
 // progress counts finished parts and their rows, for several goroutines.
 type progress struct {
-	mu     sync.Mutex
+	mu     sync.Mutex                      // guards the counts
 	done   int                             // finished parts
 	all    int                             // parts of the run
 	rows   int64                           // rows of the finished parts
@@ -156,7 +156,7 @@ type progress struct {
 }
 
 // add counts the part of the record r.
-func (p *progress) add(r *Record) {
+func (p *progress) add(r *Shard) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.rows = p.done+1, p.rows+r.Rows

@@ -68,7 +68,7 @@ func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o scoreOptions
 func batches(ctx context.Context, rows *valla.Rows, f func(*data.Set) error) error {
 	for {
 		first := rows.Read
-		set, err := rows.Next(rows.Batch())
+		set, err := rows.Next(0)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -79,7 +79,7 @@ func batches(ctx context.Context, rows *valla.Rows, f func(*data.Set) error) err
 			return err
 		}
 		if err := f(set); err != nil {
-			return fmt.Errorf("%s: rows from %d on: %w", rows.Path(), first, err)
+			return fmt.Errorf("%s: rows from %d on: %w", rows.Path, first, err)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"path/filepath"
 )
 
-// Record describes the shard of a finished part.
-type Record struct {
+// Shard describes the result of a finished part. Its own file, with the ending .json, is the record of the part.
+type Shard struct {
 	Job   string   `json:"job"`             // identifies the job
 	Part  int      `json:"part"`            // number of the part, from 0
 	Rows  int64    `json:"rows"`            // number of rows in the part
-	Shard string   `json:"shard"`           // name of the shard's file
+	Name  string   `json:"shard"`           // name of the shard's file
 	Bytes int64    `json:"bytes"`           // size of the shard
 	Sum   string   `json:"sha256"`          // SHA-256 sum of the shard, in hexadecimal digits
 	Notes []string `json:"notes,omitempty"` // sentences about the rows, for people
@@ -29,18 +29,18 @@ func name(part int, ending string) string { return fmt.Sprintf("part-%06d%s", pa
 
 // record returns the record of a part in the folder dir, or nil if the part is not finished. A
 // record of another job is an error.
-func (j *Job) record(dir string, part int) (*Record, error) {
+func (j *Job) record(dir string, part int) (*Shard, error) {
 	path := filepath.Join(dir, name(part, ".json"))
-	r := new(Record)
+	r := new(Shard)
 	if err := readJSON(path, r); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	if r.Job != j.key() || r.Part != part || r.Shard != name(part, j.Task.ending()) {
+	if r.Job != j.key() || r.Part != part || r.Name != name(part, j.Task.ending()) {
 		return nil, fmt.Errorf("%s: a shard of another pass, part %d of the job %s, expected part %d of %s", path, r.Part, r.Job, part, j.key())
 	}
-	info, err := os.Stat(filepath.Join(dir, r.Shard))
+	info, err := os.Stat(filepath.Join(dir, r.Name))
 	if err != nil || info.Size() != r.Bytes {
 		return nil, nil // the shard is lost, or is written at this moment
 	}
@@ -70,8 +70,8 @@ func (s *summed) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
 // copyTo copies the shard of the record in the folder dir to w. A shard that differs from the record
 // is an error.
-func (r *Record) copyTo(w io.Writer, dir string) error {
-	path := filepath.Join(dir, r.Shard)
+func (r *Shard) copyTo(w io.Writer, dir string) error {
+	path := filepath.Join(dir, r.Name)
 	f, err := os.Open(path)
 	if err != nil {
 		return err

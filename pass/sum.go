@@ -33,7 +33,7 @@ func sumsOf(m *valla.Model) (gp.Sums, error) {
 	if !ok {
 		return nil, fmt.Errorf("passes: a posterior of the method %s is no function of sums over rows; those of lla, ella and valla are", m.Posterior.Method)
 	}
-	l := m.Task.Outputs.Likelihood()
+	l := m.Task.Likelihood()
 	if v := m.Posterior.NoiseVariance; v > 0 {
 		l = likelihood.NewGaussian(v, m.Dtype())
 	}
@@ -234,8 +234,8 @@ func tree(from, to int, leaf func(int) ([]float64, error)) ([]float64, error) {
 }
 
 // array reads an array from the shard of the record in the folder dir.
-func (r *Record) array(dir string, of Array) ([]float64, error) {
-	path := filepath.Join(dir, r.Shard)
+func (r *Shard) array(dir string, of Array) ([]float64, error) {
+	path := filepath.Join(dir, r.Name)
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -60,8 +60,8 @@ type Progress struct {
 	Warning     string  // why the latest checkpoint could not be written; "" where all is well
 }
 
-// Record describes one validation.
-type Record struct {
+// Validation describes one validation of a run.
+type Validation struct {
 	Iteration  int     `json:"iteration"`  // iterations made
 	Loss       float64 `json:"loss"`       // mean loss of the mini-batches since the previous validation
 	Validation float64 `json:"validation"` // value of the validation
@@ -81,9 +81,9 @@ const (
 
 // Result describes a run, parts before a resume included.
 type Result struct {
-	Iterations int      `json:"iterations"`        // made
-	Stopped    Stopped  `json:"stopped"`           // why the run ended
-	History    []Record `json:"history,omitempty"` // one per validation
+	Iterations int          `json:"iterations"`        // made
+	Stopped    Stopped      `json:"stopped"`           // why the run ended
+	History    []Validation `json:"history,omitempty"` // one per validation
 
 	// BestIteration is the number of iterations after which the validation value was
 	// smallest; 0 where there was no validation.

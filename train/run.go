@@ -54,14 +54,14 @@ type runner struct {
 
 // counters is what a run has to remember besides arrays.
 type counters struct {
-	Done          int      // steps made
-	LossSum       float64  // of the losses since the last validation
-	LossCount     int      // losses in LossSum: those since the last validation
-	History       []Record // the validations
-	BestIteration int      // steps made at the best validation; 0 before the first
-	BestValue     float64  // of the best validation
-	Bad           int      // validations in a row without improvement
-	Seconds       float64  // of training, parts before a resume included
+	Done          int          // steps made
+	LossSum       float64      // of the losses since the last validation
+	LossCount     int          // losses in LossSum: those since the last validation
+	History       []Validation // the validations
+	BestIteration int          // steps made at the best validation; 0 before the first
+	BestValue     float64      // of the best validation
+	Bad           int          // validations in a row without improvement
+	Seconds       float64      // of training, parts before a resume included
 }
 
 func newRunner(obj Objective, cfg Config) (*runner, error) {
@@ -173,7 +173,7 @@ func (r *runner) validate(ctx context.Context) error {
 		return r.nonFinite(r.Done-1, "validation", value)
 	}
 	loss := r.LossSum / float64(r.LossCount)
-	r.History = append(r.History, Record{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
+	r.History = append(r.History, Validation{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
 	r.LossSum, r.LossCount = 0, 0
 	if err := r.keepBest(value); err != nil {
 		return err

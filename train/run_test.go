@@ -94,7 +94,7 @@ func TestHistory(t *testing.T) {
 		}
 		return s / float64(len(x))
 	}
-	want := []Record{ // the last after the last iteration, though 7 is no multiple of 3
+	want := []Validation{ // the last after the last iteration, though 7 is no multiple of 3
 		{Iteration: 3, Loss: mean(losses[:3]...), Validation: 5},
 		{Iteration: 6, Loss: mean(losses[3:6]...), Validation: 4},
 		{Iteration: 7, Loss: losses[6], Validation: 3},
@@ -110,7 +110,7 @@ func TestHistory(t *testing.T) {
 }
 
 // timeless returns a history without its times, which differ from run to run.
-func timeless(h []Record) []Record {
+func timeless(h []Validation) []Validation {
 	h = slices.Clone(h)
 	for i := range h {
 		h[i].Seconds = 0

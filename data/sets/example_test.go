@@ -34,5 +34,5 @@ func ExampleMissingError() {
 	_, advice, _ := strings.Cut(err.Error(), "; ")
 	fmt.Println(advice)
 	// Output:
-	// get it with "valla data get mnist", or name the folder that has it with --data
+	// get it with "valla data get mnist", or name the folder that has it by the setting data
 }

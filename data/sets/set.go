@@ -46,7 +46,7 @@ type MissingError struct {
 
 // Error returns one line.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s: %v; get it with \"valla data get %s\", or name the folder that has it with --data", e.Name, e.Err, e.Name)
+	return fmt.Sprintf("%s: %v; get it with \"valla data get %s\", or name the folder that has it by the setting data", e.Name, e.Err, e.Name)
 }
 
 // Unwrap returns Err.

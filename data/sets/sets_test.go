@@ -102,7 +102,7 @@ func expectMissing(t *testing.T, s Set) {
 	if !errors.As(err, &missing) || missing.Name != s.Name || !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("error %v, want a MissingError", err)
 	}
-	expectError(t, err, s.Name+": ", s.Dir(folder), `; get it with "valla data get `+s.Name+`", or name the folder that has it with --data`)
+	expectError(t, err, s.Name+": ", s.Dir(folder), `; get it with "valla data get `+s.Name+`", or name the folder that has it by the setting data`)
 	files, err := s.Missing(s.Dir(folder))
 	if err != nil || len(files) != len(s.Files) {
 		t.Errorf("%d files missing (%v), want %d", len(files), err, len(s.Files))

@@ -314,7 +314,7 @@ func TestRefusals(t *testing.T) {
 	_, separable := calibrate.FindVector([]float64{-1, 0, 3, 0, -0.5, 0}, zeros, []int{1, 0, 0})
 	_, wide := calibrate.FindVector(wide())
 	_, exact := calibrate.Deviation([]float64{1, 2}, []float64{1, 1}, []float64{1, 2})
-	for want, err := range map[string]error{"all calibration rows are told right": right, "say nothing about the classes": wrong, "predicted exactly": exact,
+	for want, err := range map[string]error{"all calibration rows are classified correctly": right, "say nothing about the classes": wrong, "predicted exactly": exact,
 		"no calibration row is of class 1": missing, "tell all 3 calibration rows right": separable, "the best scale of class 1": wide} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %q", err, want)

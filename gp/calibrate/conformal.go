@@ -6,29 +6,28 @@ import (
 	"slices"
 )
 
-// Conformal are the scores of split conformal prediction (Papadopoulos et al. 2002; Lei et al.
-// 2018): how far off a model was on n rows that neither its network nor its posterior nor an
-// earlier calibration has used. A score of a number is |y − μ|/√v, with the mean and the
-// variance of the prediction; those of classes are [Conformal.ClassScores].
+// Conformal has the scores of split conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018). The scores
+// are the errors of a model on n rows that neither its network nor its posterior nor an earlier calibration has
+// used. In regression the score of a row is |y − μ|/√v, with the mean and the variance of the prediction. In
+// classification [Conformal.ClassScores] computes the scores.
 //
 // What [Conformal.Quantile] returns for a level has this guarantee: if the n rows and a new one
 // are exchangeable, such as independent draws from one distribution, then the score of the new
-// row is at most the quantile with a probability of at least the level, and, where scores are
-// all different, of at most the level plus 1/(n+1). This holds for any model, however wrong. It
-// holds on average over rows and not for each input, and it ends where new rows come from
-// elsewhere. Of several targets it holds for each alone.
+// row is at most the quantile with a probability of at least the level. If all scores are different, the probability
+// is at most the level plus 1/(n+1). This holds for any model, however wrong. It holds on average over rows and not
+// for each input, and it does not hold for rows from another distribution. With several targets it holds for each
+// target alone.
 type Conformal struct {
-	// Link made the probabilities of classes, for which alone the scores are right; "" for
-	// numbers.
+	// Link made the probabilities of the classes. The scores are correct for this link only. "" in regression.
 	Link string `json:"link,omitempty"`
-	Sets string `json:"sets,omitempty"` // of classes: APS, or LAC for which "" stands
-	Seed uint64 `json:"seed,omitempty"` // of APS
-	Rows int    `json:"rows"`           // n
-	// Scores [T,n] are those of each target, ascending. Of classes T is 1.
+	Sets string `json:"sets,omitempty"` // kind of the sets of classes: APS, or LAC, which "" means
+	Seed uint64 `json:"seed,omitempty"` // seed of APS
+	Rows int    `json:"rows"`           // number n of rows
+	// Scores [T,n] has the scores of each target, ascending. In classification T is 1.
 	Scores []float64 `json:"-"`
 }
 
-// Numbers returns the scores of n rows of numbers: means, variances and targets y, [n,T] each.
+// Numbers returns the scores of n rows of a regression: means, variances and targets y, [n,T] each.
 func Numbers(mean, variance, y []float64, targets int) *Conformal {
 	n := len(y) / targets
 	c := &Conformal{Rows: n, Scores: make([]float64, len(y))}
@@ -38,8 +37,8 @@ func Numbers(mean, variance, y []float64, targets int) *Conformal {
 	return c.sorted()
 }
 
-// Classes returns the scores of n rows of probabilities [n,C], of which the classes labels [n]
-// came. The sets are LAC or APS; seed is of the latter.
+// Classes returns the scores of n rows with the probabilities [n,C] and the true classes labels [n]. The sets are
+// LAC or APS; only APS uses the seed.
 func Classes(probs []float64, labels []int, link, sets string, seed uint64) *Conformal {
 	c := &Conformal{Link: link, Sets: sets, Seed: seed, Rows: len(labels), Scores: make([]float64, len(labels))}
 	row := make([]float64, len(probs)/max(1, len(labels)))
@@ -50,6 +49,7 @@ func Classes(probs []float64, labels []int, link, sets string, seed uint64) *Con
 	return c.sorted()
 }
 
+// sorted sorts the scores of each target.
 func (c *Conformal) sorted() *Conformal {
 	for t := range len(c.Scores) / max(1, c.Rows) {
 		slices.Sort(c.of(t))
@@ -62,7 +62,7 @@ func (c *Conformal) of(target int) []float64 {
 	return c.Scores[target*c.Rows : (target+1)*c.Rows]
 }
 
-// Check returns what is wrong with the scores of a number of targets.
+// Check returns an error if the scores are wrong for a number of targets.
 func (c *Conformal) Check(targets int) error {
 	if c.Sets != "" && c.Sets != LAC && c.Sets != APS {
 		return fmt.Errorf("sets %q, expected %q or %q", c.Sets, LAC, APS)
@@ -78,12 +78,12 @@ func (c *Conformal) Check(targets int) error {
 	return nil
 }
 
-// rounding is what ⌈(n+1)·level⌉ forgives, so that 10 × 0.9 is 9.
+// rounding is subtracted before the rounding up in ⌈(n+1)·level⌉, so that 10 × 0.9 gives 9.
 const rounding = 1e-9
 
 // Quantile returns the k-th smallest score of a target, k = ⌈(n+1)·level⌉, for a level from 0
-// to below 1; k = 0 gives 0. A level that the rows are too few for, where k > n and nothing but
-// an infinite interval would hold, is an error.
+// to below 1; k = 0 gives 0. If k > n, only an infinite interval would hold the level: the rows are too few, which
+// is an error.
 func (c *Conformal) Quantile(target int, level float64) (float64, error) {
 	k := int(math.Ceil(float64(c.Rows+1)*level - rounding))
 	switch {

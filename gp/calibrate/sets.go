@@ -11,22 +11,21 @@ import (
 
 // Kinds of sets of classes, see [Conformal.ClassScores].
 const (
-	LAC = "lac" // the smallest sets on average; hard rows may have none or few classes
-	APS = "aps" // larger sets, which grow where the classes are hard to tell
+	LAC = "lac" // the smallest sets on average; difficult rows may have few classes or none
+	APS = "aps" // larger sets, which grow where the classes are difficult to distinguish
 )
 
 // ClassScores writes the scores of all classes of a row of probabilities [C] to dst [C]. The
 // set of the row at a level has the classes whose scores are at most the [Conformal.Quantile].
 //
-// The score of [LAC] is 1 − p_c (Sadinle, Lei and Wasserman 2019). That of [APS] is the
-// probability of all classes that are more probable than c, plus U p_c (Romano, Sesia and Candès
-// 2020); of equal probabilities the first class comes first. U is uniform from 0 to 1 and the
-// same for the classes of a row. It is a function of the seed and of the logarithms of the
-// probabilities, rounded to 1/64: so a row has the same set wherever it stands and with whatever
-// other rows it is computed, and scores are exchangeable where rows are.
+// The score of [LAC] is 1 − p_c (Sadinle, Lei and Wasserman 2019). The score of [APS] is the probability of all
+// classes that are more probable than c, plus U p_c (Romano, Sesia and Candès 2020). Of equally probable classes the
+// first class comes first. U is uniform from 0 to 1, and the same for all classes of a row. U is a function of the
+// seed and of the logarithms of the probabilities, rounded to 1/64. A row therefore has the same set at any place and
+// among any other rows, and the scores are exchangeable if the rows are exchangeable.
 func (c *Conformal) ClassScores(dst, probs []float64) {
 	if c.Sets == APS {
-		AdaptiveScores(dst, probs, uniform(c.Seed, probs))
+		adaptiveScores(dst, probs, uniform(c.Seed, probs))
 		return
 	}
 	for k, p := range probs {
@@ -34,9 +33,9 @@ func (c *Conformal) ClassScores(dst, probs []float64) {
 	}
 }
 
-// AdaptiveScores writes the scores of [APS] for a row of probabilities [C] to dst [C], with u in
-// the place of U.
-func AdaptiveScores(dst, probs []float64, u float64) {
+// adaptiveScores writes the scores of [APS] for a row of probabilities [C] to dst [C], with u in
+// place of U.
+func adaptiveScores(dst, probs []float64, u float64) {
 	order := make([]int, len(probs))
 	for k := range order {
 		order[k] = k

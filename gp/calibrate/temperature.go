@@ -5,19 +5,18 @@ import (
 	"math"
 )
 
-// The temperatures that are tried.
+// Bounds of the temperatures.
 const least, most = 1e-2, 1e2
 
 // Temperature returns the T that minimises the negative log-likelihood of classes when the
-// logits are divided by it (Guo et al. 2017). The logits of n rows are Gaussians with means and
-// variances [n,C], whose probabilities are those of the probit approximation,
-// softmax(f/√(T² + (π/8) Q)); without a posterior the variances are 0. labels [n] are the
-// classes that came.
+// logits are divided by T (Guo et al. 2017). The logits of n rows are Gaussian with means and variances [n,C]; without
+// a posterior the variances are 0. The probabilities come from the probit approximation, softmax(f/√(T² + (π/8) Q)).
+// labels [n] are the true classes.
 //
-// Where no T from 0.01 to 100 is best there is an error: rows that are all told right would
-// have T be 0, and logits that say nothing would have it be infinite.
+// It is an error if no T from 0.01 to 100 is best. If all rows are classified correctly, the best T is 0; if the
+// logits say nothing about the classes, the best T is infinite.
 func Temperature(mean, variance []float64, labels []int) (float64, error) {
-	nll := func(logT float64) float64 { return NLL(mean, variance, labels, math.Exp(logT)) }
+	nll := func(logT float64) float64 { return temperatureNLL(mean, variance, labels, math.Exp(logT)) }
 	const steps = 40
 	low, width := math.Log(least), math.Log(most/least)/steps
 	best, value := 0, nll(low)
@@ -29,7 +28,7 @@ func Temperature(mean, variance []float64, labels []int) (float64, error) {
 	}
 	switch {
 	case value >= lowest:
-		return 0, fmt.Errorf("the negative log-likelihood falls down to the temperature %g: either all calibration rows are told right, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", least)
+		return 0, fmt.Errorf("the negative log-likelihood falls down to the temperature %g: either all calibration rows are classified correctly, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", least)
 	case value >= highest:
 		return 0, fmt.Errorf("the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", float64(most))
 	}
@@ -55,8 +54,8 @@ func golden(f func(float64) float64, a, b float64) float64 {
 	return (a + b) / 2
 }
 
-// NLL is the mean negative log-likelihood that [Temperature] minimises.
-func NLL(mean, variance []float64, labels []int, temperature float64) float64 {
+// temperatureNLL returns the mean negative log-likelihood that [Temperature] minimises.
+func temperatureNLL(mean, variance []float64, labels []int, temperature float64) float64 {
 	c, sum := len(mean)/len(labels), 0.0
 	scaled := func(i int) float64 { return mean[i] / math.Sqrt(temperature*temperature+math.Pi/8*variance[i]) }
 	for row, label := range labels {
@@ -72,9 +71,8 @@ func NLL(mean, variance []float64, labels []int, temperature float64) float64 {
 	return sum / float64(len(labels))
 }
 
-// Deviation returns the factor of all standard deviations that minimises the negative
-// log-likelihood of numbers, the root of the mean of (y − μ)²/v over the rows and targets of
-// means, variances and targets y, [n,T] each. It is what the temperature is to classes.
+// Deviation returns the factor of all standard deviations that minimises the negative log-likelihood of a regression:
+// the root of the mean of (y − μ)²/v over the rows and targets, for means μ, variances v and targets y, [n,T] each.
 func Deviation(mean, variance, y []float64) (float64, error) {
 	sum := 0.0
 	for i, v := range y {

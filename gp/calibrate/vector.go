@@ -12,11 +12,11 @@ import (
 // Vector scales and shifts the logits of each class: f becomes f' = Scale∘f + Bias. A Gaussian
 // stays one, with the mean Scale∘μ + Bias and the covariance diag(Scale) Q diag(Scale).
 type Vector struct {
-	Scale []float64 `json:"scale"` // [C]
-	Bias  []float64 `json:"bias"`  // [C]
+	Scale []float64 `json:"scale"` // factors of the logits [C]
+	Bias  []float64 `json:"bias"`  // summands of the logits [C]
 }
 
-// Check returns what is wrong with a vector of c classes.
+// Check returns an error if the vector is wrong for c classes.
 func (v *Vector) Check(c int) error {
 	if len(v.Scale) != c || len(v.Bias) != c {
 		return fmt.Errorf("%d scales and %d biases of logits, expected %d of each", len(v.Scale), len(v.Bias), c)
@@ -29,18 +29,18 @@ func (v *Vector) Check(c int) error {
 	return nil
 }
 
-// separated is a negative log-likelihood that only rows which are all told right have.
+// separated bounds the negative log-likelihood: a smaller value means that all rows are classified correctly.
 const separated = 1e-5
 
-// FindVector returns the scales and biases that minimise the negative log-likelihood of classes
-// (Guo et al. 2017, vector scaling), for logits and labels as in [Temperature]: 2C numbers, which
-// take many rows. The probabilities are those of the probit approximation, softmax(f'/√(1 + (π/8)
-// Q')); without variances the biases are found up to a number that is added to all.
+// FindVector returns the scales and biases that minimise the negative log-likelihood of classes (Guo et al. 2017,
+// vector scaling), for logits and labels as in [Temperature]. These are 2C numbers, which need many rows. The
+// probabilities come from the probit approximation, softmax(f'/√(1 + (π/8) Q')). Without variances, the biases are
+// determined up to a number that is added to all biases.
 //
-// It is an error if a class is not among the labels, since its bias would be −∞; if there is no
-// temperature; if scales and biases can tell all rows right; and if a scale exceeds what
-// temperatures allow, as where the variances are too large. A scale may be below 0: the logits of the
-// other classes then tell more of a class than its own.
+// It is an error if a class is not among the labels, since its bias would be −∞; if there is no temperature; if scales
+// and biases exist that classify all rows correctly; and if a scale exceeds the bound of temperatures, for example
+// because the variances are too large. A scale may be below 0: then the logits of the other classes say more about a
+// class than its own logit.
 func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 	c := len(mean) / len(labels)
 	for k := range c {
@@ -75,13 +75,8 @@ func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 	return v, nil
 }
 
-// VectorNLL is the mean negative log-likelihood that [FindVector] minimises.
-func VectorNLL(mean, variance []float64, labels []int, v *Vector) float64 {
-	return vectorNLL(mean, variance, labels, slices.Concat(v.Scale, v.Bias), nil)
-}
-
-// vectorNLL is VectorNLL of the scales and biases x [2C]; it overwrites grad [2C], if that is not
-// nil, by the derivatives.
+// vectorNLL returns the mean negative log-likelihood that [FindVector] minimises, for the scales and biases
+// x [2C]. It writes the derivatives to grad [2C], unless grad is nil.
 func vectorNLL(mean, variance []float64, labels []int, x, grad []float64) float64 {
 	c, sum, n := len(x)/2, 0.0, float64(len(labels))
 	clear(grad)

@@ -41,9 +41,9 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	e.Seconds += choice + float64(solves)*q.solving(rows)/gp.Speed()
 	switch {
 	case o.Structure != kindKFAC && o.Structure != kindDiagonal:
-		e.Cheaper = "--structure kfac"
+		e.Cheaper = "structure=kfac"
 	case o.Subset == 0:
-		e.Cheaper = "--subset 1000"
+		e.Cheaper = "subset=1000"
 	}
 	return e, nil
 }
@@ -66,7 +66,7 @@ func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (
 		return e, err
 	}
 	e.Seconds += searched * q.solving(0) / gp.Speed()
-	e.Cheaper = "fewer --points"
+	e.Cheaper = "a smaller value of the setting points"
 	return e, nil
 }
 

@@ -18,13 +18,13 @@ func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 	}
 	if n := q.evidence.observations; s.Hyper == hyperMarglik && s.NoiseStd == 0 && q.evidence.noisy() && s.approximate() && q.EffectiveParameters() > saturated*n {
 		notes = append(notes, fmt.Sprintf("With the structure %s the marginal likelihood takes the %g targets to determine %.4g weights, more than they can, and makes up for it by noise: "+
-			"try --hyper grid, --noise-std or --structure full.", s.Structure, n, q.EffectiveParameters()))
+			"try hyper=grid, the setting noise-std, or structure=full.", s.Structure, n, q.EffectiveParameters()))
 	}
 	if s.Hyper == hyperGrid {
 		priors := grid{}.priors()
-		notes = append(notes, edge("prior", "--prior-std", q.PriorStd(), priors[0], priors[len(priors)-1])...)
+		notes = append(notes, edge("prior", "prior-std", q.PriorStd(), priors[0], priors[len(priors)-1])...)
 		if noises := s.gridNoises(math.Sqrt(likelihood.NoiseVariance(p.Likelihood))); noises != nil {
-			notes = append(notes, edge("noise", "--noise-std", q.NoiseStd(), noises[0], noises[len(noises)-1])...)
+			notes = append(notes, edge("noise", "noise-std", q.NoiseStd(), noises[0], noises[len(noises)-1])...)
 		}
 	}
 	return notes
@@ -42,11 +42,11 @@ func (s *Settings) approximate() bool {
 }
 
 // edge is a note where a standard deviation is one of the two ends of a grid.
-func edge(what, flag string, v, lo, hi float64) []string {
+func edge(what, setting string, v, lo, hi float64) []string {
 	at := slices.IndexFunc([]float64{lo, hi}, func(end float64) bool { return math.Abs(v-end) <= 1e-9*end })
 	if at < 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("The %s standard deviation %.4g is the %s of the grid, so that the best one may lie beyond: try --hyper fixed with %s, or --hyper marglik.",
-		what, v, []string{"smallest", "largest"}[at], flag)}
+	return []string{fmt.Sprintf("The %s standard deviation %.4g is the %s of the grid, so that the best one may lie beyond: try hyper=fixed with the setting %s, or hyper=marglik.",
+		what, v, []string{"smallest", "largest"}[at], setting)}
 }

@@ -74,7 +74,7 @@ func TestNoteOnSaturation(t *testing.T) {
 		{Settings{Structure: "kfac", Hyper: "grid"}, false},
 	} {
 		notes := strings.Join(fitSettings(t, &c.s, p, gp.Run{}).Record.Notes, "\n")
-		if has := strings.Contains(notes, "the marginal likelihood takes the 22 targets to determine"); has != c.note || has && !strings.Contains(notes, "try --hyper grid") {
+		if has := strings.Contains(notes, "the marginal likelihood takes the 22 targets to determine"); has != c.note || has && !strings.Contains(notes, "try hyper=grid") {
 			t.Errorf("%+v: notes %q", c.s, notes)
 		}
 	}

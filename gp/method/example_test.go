@@ -24,3 +24,14 @@ func ExampleLookup() {
 	// LLA
 	// true
 }
+
+// The methods with the types of their settings.
+func ExampleAll() {
+	for _, m := range method.All()[:3] {
+		fmt.Printf("%s: %T\n", m.Name, m.New())
+	}
+	// Output:
+	// valla: *valla.Settings
+	// lla: *laplace.Settings
+	// gp-subset: *laplace.SubsetSettings
+}

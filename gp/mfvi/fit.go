@@ -185,7 +185,7 @@ func (f *fitting) report(r *gp.Record) {
 	fact("largest change of ψ", moved)
 	fact("mean change of ψ", mean)
 	if moved < littleMoved {
-		r.Notes = append(r.Notes, fmt.Sprintf("The log standard deviations ψ of the weights have moved by %.2g at most: the spread of the weights is that of the start, and was not learned. The control --estimator none shows what further training alone does.", moved))
+		r.Notes = append(r.Notes, fmt.Sprintf("The log standard deviations ψ of the weights have moved by %.2g at most: the spread of the weights is that of the start, and was not learned. The control estimator=none shows what further training alone does.", moved))
 	}
 }
 

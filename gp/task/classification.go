@@ -19,28 +19,26 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MaxClasses is the largest number of classes. A column with more different values does not
-// hold classes.
-const MaxClasses = 1000
+// maxClasses is the largest number of classes. A column with more different values has no classes.
+const maxClasses = 1000
 
-// Classification describes C classes, whose logits are the network's outputs.
+// Classification describes C classes. The network's outputs are the logits of the classes.
 type Classification struct {
-	Name    string    `json:"target"`
-	Classes []float64 `json:"classes"` // the values that the target has, ascending, by output
-	// Names are the texts of the target, whose places 0, 1, … Classes then are; nil for numbers.
-	Names []string `json:"labels,omitempty"`
+	Name    string    `json:"target"`           // name of the target
+	Classes []float64 `json:"classes"`          // values of the target [C], ascending, in the order of the outputs
+	Names   []string  `json:"labels,omitempty"` // texts of the target [C], which Classes then numbers 0, 1, …; nil for numbers
 }
 
-// manyClasses is a number of classes from which on their values are looked at, and
-// fewRows how many rows a class then has on average at least.
+// If there are more classes than manyClasses, their values must be whole numbers, and a class must have
+// fewRows rows on average at least.
 const (
 	manyClasses = 20
 	fewRows     = 2
 )
 
-// Classes returns the classification of a set's one target by its different values. A target
-// that looks like a quantity is refused: more than 20 values that are not all whole numbers,
-// or of which each is found in fewer than two rows on average.
+// Classes returns the classification of a set's only target by its different values. A target that looks like
+// a quantity is an error: if there are more than 20 values, all of them must be whole numbers, and a value must
+// stand in two rows on average at least.
 func Classes(s *data.Set) (*Classification, error) {
 	if len(s.Targets) != 1 {
 		return nil, fmt.Errorf("%d targets of classes, expected one", len(s.Targets))
@@ -52,8 +50,8 @@ func Classes(s *data.Set) (*Classification, error) {
 	for i := range c.Names {
 		c.Classes = append(c.Classes, float64(i))
 	}
-	if n := len(c.Classes); n < 2 || n > MaxClasses {
-		return nil, fmt.Errorf("the target %q has %d different values, expected 2 to %d classes", c.Name, n, MaxClasses)
+	if n := len(c.Classes); n < 2 || n > maxClasses {
+		return nil, fmt.Errorf("the target %q has %d different values, expected 2 to %d classes", c.Name, n, maxClasses)
 	}
 	broken := func(v float64) bool { return v != math.Trunc(v) }
 	if n := len(c.Classes); n > manyClasses && (slices.ContainsFunc(c.Classes, broken) || s.N() < fewRows*n) {
@@ -63,19 +61,15 @@ func Classes(s *data.Set) (*Classification, error) {
 	return c, nil
 }
 
-// Kind implements Outputs.
-func (*Classification) Kind() string { return "classification" }
+func (*Classification) kind() string { return "classification" }
 
-// Size implements Outputs.
-func (c *Classification) Size() int { return len(c.Classes) }
+func (c *Classification) size() int { return len(c.Classes) }
 
-// Targets implements Outputs.
-func (c *Classification) Targets() []string { return []string{c.Name} }
+func (c *Classification) targets() []string { return []string{c.Name} }
 
-// Check implements Outputs.
-func (c *Classification) Check() error {
-	if n := len(c.Classes); n < 2 || n > MaxClasses {
-		return fmt.Errorf("%d classes, expected 2 to %d", n, MaxClasses)
+func (c *Classification) check() error {
+	if n := len(c.Classes); n < 2 || n > maxClasses {
+		return fmt.Errorf("%d classes, expected 2 to %d", n, maxClasses)
 	}
 	for i, v := range c.Classes {
 		if !kernel.Finite(v) || i > 0 && v <= c.Classes[i-1] {
@@ -91,18 +85,15 @@ func (c *Classification) Check() error {
 	return nil
 }
 
-// Likelihood implements Outputs.
-func (*Classification) Likelihood() likelihood.Likelihood { return likelihood.Softmax{} }
+func (*Classification) likelihood() likelihood.Likelihood { return likelihood.Softmax{} }
 
-// Loss implements Outputs.
-func (*Classification) Loss() train.Loss { return train.CrossEntropy }
+func (*Classification) loss() train.Loss { return train.CrossEntropy }
 
-// HeldLoss implements Outputs.
-func (*Classification) HeldLoss(y, f []float64) float64 {
+func (*Classification) heldLoss(y, f []float64) float64 {
 	return -likelihood.Softmax{}.LogDensity(y, f)
 }
 
-// Labels returns the number of the class of each row of y [N,1].
+// Labels returns the index of the class of each row of y [N,1].
 func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
 	if err := rowMajor("targets", y); err != nil {
 		return nil, err
@@ -114,49 +105,48 @@ func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
 	for i, v := range graph.Floats(y) {
 		k, ok := slices.BinarySearch(c.Classes, v)
 		if !ok {
-			return nil, fmt.Errorf("row %d (counting from 0): the target %q is %g, which is none of the %d classes", i, c.Name, v, c.Size())
+			return nil, fmt.Errorf("row %d (counting from 0): the target %q is %g, which is none of the %d classes", i, c.Name, v, c.size())
 		}
 		out[i] = k
 	}
 	return out, nil
 }
 
-// Encode implements Outputs: one-hot rows.
-func (c *Classification) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
+// encode returns one-hot rows.
+func (c *Classification) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
 	labels, err := c.Labels(y)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]float64, len(labels)*c.Size())
+	rows := make([]float64, len(labels)*c.size())
 	for i, k := range labels {
-		rows[i*c.Size()+k] = 1
+		rows[i*c.size()+k] = 1
 	}
-	return graph.Convert(tensor.New(tensor.WithShape(len(labels), c.Size()), tensor.WithBacking(rows)), dt), nil
+	return graph.Convert(tensor.New(tensor.WithShape(len(labels), c.size()), tensor.WithBacking(rows)), dt), nil
 }
 
-// Decode implements Outputs: the class of each row's largest element.
-func (c *Classification) Decode(y *tensor.Dense) *tensor.Dense {
+// decode returns the class of each row's largest element.
+func (c *Classification) decode(y *tensor.Dense) *tensor.Dense {
 	var out []float64
-	for row := range slices.Chunk(graph.Floats(y), c.Size()) {
+	for row := range slices.Chunk(graph.Floats(y), c.size()) {
 		out = append(out, c.Classes[slices.Index(row, slices.Max(row))])
 	}
 	return tensor.New(tensor.WithShape(len(out), 1), tensor.WithBacking(out))
 }
 
-// Fill implements Outputs.
-func (c *Classification) Fill(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions, p *Prediction) error {
+func (c *Classification) fill(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions, p *Prediction) error {
 	for i, f := range g.Mean {
 		if !kernel.Finite(f) {
-			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.Size(), f)
+			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.size(), f)
 		}
 	}
-	g, err := settled(g, c.Size(), 1, o.First)
+	g, err := settled(g, c.size(), 1, o.First)
 	if err != nil {
 		return err
 	}
 	targets := p.Targets
 	if len(targets) != 1 || targets[0] != c.Name {
-		targets = c.Targets()
+		targets = c.targets()
 	}
 	usual := Probit
 	if len(g.Probs) > 0 {
@@ -166,7 +156,7 @@ func (c *Classification) Fill(ctx context.Context, g gp.Gaussian, _ float64, o P
 	return c.fillProbs(ctx, g, o, p)
 }
 
-// fillProbs sets the probabilities by the link of p.
+// fillProbs computes the probabilities of p by the link of p.
 func (c *Classification) fillProbs(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
 	switch p.Link {
 	case Own:
@@ -189,11 +179,12 @@ func (c *Classification) fillProbs(ctx context.Context, g gp.Gaussian, o Predict
 	return nil
 }
 
-// Scorer implements Outputs: ACC, NLL, ECE and Brier.
-func (c *Classification) Scorer() Scorer { return &classScorer{of: c} }
+// scorer has the scores ACC, NLL, ECE and Brier.
+func (c *Classification) scorer() Scorer { return &classScorer{of: c} }
 
+// classScorer is the Scorer of a classification.
 type classScorer struct {
-	of *Classification
+	of *Classification // has the classes
 	metric.Classification
 }
 
@@ -212,15 +203,7 @@ func (s *classScorer) Scores() (Scores, error) {
 	return Scores{N: r.N, List: []Score{{"ACC", r.ACC}, {"NLL", r.NLL}, {"ECE", r.ECE}, {"Brier", r.Brier}}}, err
 }
 
-// Score implements Outputs.
-func (c *Classification) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
-	return scored(c, p, y)
-}
-
-// ClassName returns the text of a class that is a number.
-func ClassName(class float64) string { return strconv.FormatFloat(class, 'g', -1, 64) }
-
-// ClassName returns the text of class k: its name, or the number.
+// ClassName returns the text of class k: its name, or its value.
 func (c *Classification) ClassName(k int) string { return className(c.Classes, c.Names, k) }
 
 // className returns the text of class k.
@@ -228,5 +211,5 @@ func className(classes []float64, labels []string, k int) string {
 	if labels != nil {
 		return labels[k]
 	}
-	return ClassName(classes[k])
+	return strconv.FormatFloat(classes[k], 'g', -1, 64)
 }

@@ -3,7 +3,7 @@
 // prediction in the units of the data, and scores predictions.
 //
 // A [Task] consists of [Inputs] and [Outputs]. Inputs are the columns of a table, or arrays
-// such as images. Outputs are numbers ([Regression]) or classes ([Classification]).
+// such as images. Outputs belong to a [Regression] or to a [Classification].
 package task
 
 import (
@@ -18,29 +18,29 @@ import (
 
 // Task describes the inputs and the outputs of a network.
 type Task struct {
-	Inputs  Inputs
-	Outputs Outputs
+	Inputs  Inputs  // how the network takes examples
+	Outputs Outputs // what the network's outputs mean
 }
 
-// Check returns what is wrong with the parts of a task.
+// Check returns an error if a field of the task is wrong.
 func (t Task) Check() error {
-	if err := t.Inputs.Check(); err != nil {
+	if err := t.Inputs.check(); err != nil {
 		return err
 	}
 	if t.Outputs == nil {
 		return fmt.Errorf("no outputs, expected those of a regression or a classification")
 	}
 	seen := map[string]bool{}
-	for _, name := range slices.Concat(t.Inputs.Columns(), t.Outputs.Targets()) {
+	for _, name := range slices.Concat(t.Inputs.Columns(), t.Targets()) {
 		if seen[name] {
 			return fmt.Errorf("%q stands twice among the features and targets, expected different names", name)
 		}
 		seen[name] = true
 	}
-	return t.Outputs.Check()
+	return t.Outputs.check()
 }
 
-// Examples returns the examples of a set as the network takes them, of an element type.
+// Examples returns the examples of a set as the network takes them, in the element type dt.
 func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	if err := t.CheckSet(s); err != nil {
 		return gp.Examples{}, err
@@ -49,12 +49,12 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	if err != nil {
 		return gp.Examples{}, err
 	}
-	y, err := t.Outputs.Encode(s.Y, dt)
+	y, err := t.Outputs.encode(s.Y, dt)
 	return gp.Examples{X: x, Y: y}, err
 }
 
-// CheckSet makes sure that a set has the task's features and targets, in their order, and
-// as many inputs as targets.
+// CheckSet returns an error unless a set has the task's features and targets, in their order, and as many
+// inputs as targets.
 func (t Task) CheckSet(s *data.Set) error {
 	if err := CheckRows(s); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (t Task) CheckSet(s *data.Set) error {
 	if !slices.Equal(s.Features, t.Inputs.Features) {
 		return fmt.Errorf("expected the features %s, found %s", list(t.Inputs.Features), list(s.Features))
 	}
-	if !slices.Equal(s.Targets, t.Outputs.Targets()) {
-		return fmt.Errorf("expected the targets %s, found %s", list(t.Outputs.Targets()), list(s.Targets))
+	if !slices.Equal(s.Targets, t.Targets()) {
+		return fmt.Errorf("expected the targets %s, found %s", list(t.Targets()), list(s.Targets))
 	}
 	if c, ok := t.Outputs.(*Classification); ok && !slices.Equal(s.Labels, c.Names) {
 		return fmt.Errorf("expected the labels %s of classes, found %s", list(c.Names), list(s.Labels))
@@ -82,7 +82,7 @@ func rowMajor(what string, t *tensor.Dense) error {
 	return nil
 }
 
-// CheckRows makes sure that a set has inputs and targets, as many of each.
+// CheckRows returns an error unless a set has inputs and targets, as many of each.
 func CheckRows(s *data.Set) error {
 	if s == nil || s.X == nil || s.Y == nil || s.X.Dims() == 0 || s.Y.Dims() == 0 {
 		return fmt.Errorf("a set without inputs or without targets, expected both")
@@ -93,9 +93,10 @@ func CheckRows(s *data.Set) error {
 	return nil
 }
 
+// positive reports whether v is finite and above 0.
 func positive(v float64) bool { return v > 0 && kernel.Finite(v) }
 
-// list quotes names for a message, the first few of many.
+// list quotes names for a message: the first 20 names, and the number of other names.
 func list(names []string) string {
 	const most = 20
 	text := fmt.Sprintf("%q", names[:min(len(names), most)])

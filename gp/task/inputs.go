@@ -13,16 +13,16 @@ import (
 // images, are divided by 255 first.
 type Inputs struct {
 	Features []string `json:"features,omitempty"` // names of the columns of a table; nil for other arrays
-	Shape    []int    `json:"shape"`              // of one example, as the network takes it: [D] or [C,H,W]
-	// Mean and Std have one number for each column [D], or for each channel [C] where an
-	// example is [C,H,W]; both nil: the network takes the values as they are.
+	Shape    []int    `json:"shape"`              // shape of one example, as the network takes it: [D] or [C,H,W]
+	// Mean has one number for each column [D], or for each channel [C] if an example is [C,H,W]. With nil the
+	// network takes the values as they are.
 	Mean []float64 `json:"mean,omitempty"`
-	Std  []float64 `json:"std,omitempty"`
+	Std  []float64 `json:"std,omitempty"` // standard deviations, as many as means
 	// Encoding makes the features of the columns of a table; nil if they are the columns.
 	Encoding *data.Encoding `json:"encoding,omitempty"`
 }
 
-// Columns names the columns of a table that are read; nil for other arrays.
+// Columns returns the names of the columns of a table that are read; nil for other arrays.
 func (in Inputs) Columns() []string {
 	if in.Encoding != nil {
 		return in.Encoding.Names()
@@ -30,8 +30,8 @@ func (in Inputs) Columns() []string {
 	return in.Features
 }
 
-// Standardized returns the inputs of a table that have mean 0 and standard deviation 1 over
-// the rows of a set.
+// Standardized returns the inputs of a table with a scaling that gives the rows of a set the mean 0 and the
+// standard deviation 1.
 func Standardized(s *data.Set) (Inputs, error) {
 	scale, err := data.FitStandardizer(s.X)
 	if err != nil {
@@ -40,8 +40,8 @@ func Standardized(s *data.Set) (Inputs, error) {
 	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std, Encoding: s.Encoding}, nil
 }
 
-// Check returns what is wrong with the inputs.
-func (in Inputs) Check() error {
+// check returns an error if a field is wrong.
+func (in Inputs) check() error {
 	if len(in.Shape) == 0 || slices.Min(in.Shape) < 1 {
 		return fmt.Errorf("inputs of shape %v, expected positive numbers", in.Shape)
 	}
@@ -136,13 +136,13 @@ func bytes[T float](in Inputs, v []uint8) []T {
 	return out
 }
 
-// floats scales numbers. It computes in float64.
+// floats scales numbers. The computation is in float64.
 func floats[T, F float](in Inputs, v []F) ([]T, error) {
 	out := make([]T, len(v))
 	return out, scale(in, out, v)
 }
 
-// scale is floats into out.
+// scale writes what floats returns to out.
 func scale[T, F float](in Inputs, out []T, v []F) error {
 	run, d := in.run(), max(1, len(in.Mean))
 	for i, x := range v {
@@ -161,8 +161,8 @@ func scale[T, F float](in Inputs, out []T, v []F) error {
 	return nil
 }
 
-// Scale is [Inputs.Apply] for numbers in slices: it scales the examples v [N·D] into out, which
-// is as long. An example has D numbers. Float32 networks round what it writes.
+// Scale is [Inputs.Apply] for numbers in slices: Scale writes the scaled examples v [N·D] to out [N·D]. An example
+// has D numbers. Scale does not round the numbers for a network in float32.
 func (in Inputs) Scale(out, v []float64, dt tensor.Dtype) error {
 	if d := tensor.Shape(in.Shape).TotalSize(); len(v) == 0 || len(v)%d != 0 || len(out) != len(v) {
 		return fmt.Errorf("%d numbers into %d, expected a multiple of %d", len(v), len(out), d)
@@ -178,7 +178,7 @@ func (in Inputs) Scale(out, v []float64, dt tensor.Dtype) error {
 	return nil
 }
 
-// run is the number of consecutive elements that have the same Mean and Std.
+// run returns the number of consecutive elements with the same Mean and Std.
 func (in Inputs) run() int {
 	if len(in.Shape) < 2 {
 		return 1
@@ -186,7 +186,7 @@ func (in Inputs) run() int {
 	return tensor.Shape(in.Shape[1:]).TotalSize()
 }
 
-// place names element i in a message.
+// place returns the name of element i for a message.
 func (in Inputs) place(i int) string {
 	size := tensor.Shape(in.Shape).TotalSize()
 	if in.Features != nil {

@@ -8,15 +8,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxNLL is the most that a row counts, so that means and their files are finite.
+// maxNLL bounds the negative log-likelihood of a row, so that means are finite.
 const maxNLL = 1e6
 
-// NLLs implements Outputs: the sum over the targets.
-func (r *Regression) NLLs(p *Prediction, y *tensor.Dense) ([]float64, error) {
+// nlls returns sums over the targets.
+func (r *Regression) nlls(p *Prediction, y *tensor.Dense) ([]float64, error) {
 	if err := r.checkTargets(y); err != nil {
 		return nil, err
 	}
-	t := r.Size()
+	t := r.size()
 	out := make([]float64, y.Shape()[0])
 	for i, v := range graph.Floats(y) {
 		out[i/t] += metric.GaussianNLL(p.Mean[i], p.Variance[i], v)
@@ -27,15 +27,14 @@ func (r *Regression) NLLs(p *Prediction, y *tensor.Dense) ([]float64, error) {
 	return out, nil
 }
 
-// NLLs implements Outputs.
-func (c *Classification) NLLs(p *Prediction, y *tensor.Dense) ([]float64, error) {
+func (c *Classification) nlls(p *Prediction, y *tensor.Dense) ([]float64, error) {
 	labels, err := c.Labels(y)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]float64, len(labels))
 	for i, k := range labels {
-		out[i] = min(-math.Log(p.Probs[i*c.Size()+k]), maxNLL)
+		out[i] = min(-math.Log(p.Probs[i*c.size()+k]), maxNLL)
 	}
 	return out, nil
 }

@@ -10,59 +10,78 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Outputs describe what a network's C outputs mean: [Regression] or [Classification].
+// Outputs describe what a network's C outputs mean: [*Regression] or [*Classification]. The methods of [Task]
+// use them.
 type Outputs interface {
-	// Kind is "regression" or "classification".
-	Kind() string
-	// Size is C.
-	Size() int
-	// Targets names the columns of the targets.
-	Targets() []string
-	// Check returns what is wrong with the parts.
-	Check() error
-
-	// Likelihood says how targets scatter around the network, its noise included.
-	Likelihood() likelihood.Likelihood
-	// Loss is the loss that the training of the network minimises.
-	Loss() train.Loss
-	// HeldLoss is Loss of one example, targets y [C] and outputs f [C], as numbers.
-	HeldLoss(y, f []float64) float64
-	// Encode converts targets [N,T] in the units of the data to the targets [N,C] of the
-	// network, in the element type dt.
-	Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error)
-	// Decode is the inverse of Encode: it returns targets [N,T] in the units of the data.
-	Decode(y *tensor.Dense) *tensor.Dense
-	// Fill turns the distribution of the latent function and the noise variance, both in the
-	// network's units, into a prediction p in the units of the data. The slices of p are used
-	// again where they are long enough.
-	Fill(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error
-	// NLLs returns the negative log-likelihood of each row's targets [N,T], in the units
-	// of the data, a finite number: a row counts 1e6 at most.
-	NLLs(p *Prediction, y *tensor.Dense) ([]float64, error)
-	// Score compares a prediction with the targets [N,T] in the units of the data.
-	Score(p *Prediction, y *tensor.Dense) (Scores, error)
-	// Scorer returns a new one, which does this batch by batch.
-	Scorer() Scorer
+	kind() string                                                   // see Task.Kind
+	size() int                                                      // C
+	targets() []string                                              // see Task.Targets
+	check() error                                                   // what is wrong with the fields
+	likelihood() likelihood.Likelihood                              // see Task.Likelihood
+	loss() train.Loss                                               // see Task.Loss
+	heldLoss(y, f []float64) float64                                // the same loss of one example
+	encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) // targets [N,T] of the data as targets [N,C] of the network
+	decode(y *tensor.Dense) *tensor.Dense                           // see Task.Decode
+	fill(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error
+	nlls(p *Prediction, y *tensor.Dense) ([]float64, error) // see Task.NLLs
+	scorer() Scorer                                         // see Task.Scorer
 }
 
-// Scorer gathers the scores of predictions, batch by batch.
-type Scorer interface {
-	// Add compares a prediction with the targets [N,T] in the units of the data.
-	Add(p *Prediction, y *tensor.Dense) error
-	// Scores returns the scores of all that was added.
-	Scores() (Scores, error)
+// Kind returns "regression" or "classification".
+func (t Task) Kind() string { return t.Outputs.kind() }
+
+// Size returns the number C of the network's outputs.
+func (t Task) Size() int { return t.Outputs.size() }
+
+// Targets returns the names of the T columns of targets.
+func (t Task) Targets() []string { return t.Outputs.targets() }
+
+// Likelihood returns the observation model, which has the noise of the network alone.
+func (t Task) Likelihood() likelihood.Likelihood { return t.Outputs.likelihood() }
+
+// Loss returns the loss that the training of the network minimises, and a function that returns this loss for
+// the targets y [C] and the outputs f [C] of one example.
+func (t Task) Loss() (loss train.Loss, one func(y, f []float64) float64) {
+	return t.Outputs.loss(), t.Outputs.heldLoss
 }
 
-// scored is Score by a scorer.
-func scored(o Outputs, p *Prediction, y *tensor.Dense) (Scores, error) {
-	s := o.Scorer()
+// Decode converts targets [N,C] of the network to targets [N,T] in the units of the data.
+func (t Task) Decode(y *tensor.Dense) *tensor.Dense { return t.Outputs.decode(y) }
+
+// Fill turns the distribution g of the latent function and the noise variance, both in the network's units,
+// into a prediction p in the units of the data. Fill uses the slices of p again where they are long enough.
+func (t Task) Fill(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error {
+	return t.Outputs.fill(ctx, g, noiseVariance, o, p)
+}
+
+// NLLs returns the negative log-likelihood of each row's targets y [N,T], in the units of the data. A row
+// counts 1e6 at most, so that all values are finite.
+func (t Task) NLLs(p *Prediction, y *tensor.Dense) ([]float64, error) { return t.Outputs.nlls(p, y) }
+
+// Scorer returns a new [Scorer] without predictions. A regression with one target has the scores NLL, RMSE,
+// CRPS and CQM, and a Coverage. With several targets, the NLL is the sum over the targets, which is the joint
+// NLL if the targets are independent given the input, and each target has the other scores, such as "RMSE
+// price". A classification has the scores ACC, NLL, ECE and Brier.
+func (t Task) Scorer() Scorer { return t.Outputs.scorer() }
+
+// Score compares a prediction with the targets y [N,T] in the units of the data.
+func (t Task) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
+	s := t.Scorer()
 	if err := s.Add(p, y); err != nil {
 		return Scores{}, err
 	}
 	return s.Scores()
 }
 
-// Link says how class probabilities are computed: from the Gaussian of the logits, or by the
+// Scorer computes the scores of predictions that it gets batch by batch.
+type Scorer interface {
+	// Add compares a prediction with the targets [N,T] in the units of the data.
+	Add(p *Prediction, y *tensor.Dense) error
+	// Scores returns the scores of all added predictions.
+	Scores() (Scores, error)
+}
+
+// Link says how class probabilities are computed: from the Gaussian distribution of the logits, or by the
 // posterior itself.
 type Link string
 
@@ -76,58 +95,58 @@ const (
 
 // PredictOptions say how predictions are made. The zero value is ready to use.
 type PredictOptions struct {
-	Link    Link   // of classes; "" means Own where the posterior has it, and else Probit
-	Samples int    // of MonteCarlo; 0 means gp.Samples
-	Seed    uint64 // of MonteCarlo
-	// First is the number of the first row in the whole set, of which it is a part. The samples
-	// of MonteCarlo and the numbers in errors count from there.
+	Link    Link   // link of class probabilities; "" means Own where the posterior has it, and else Probit
+	Samples int    // number of samples of the link MonteCarlo; 0 means gp.Samples
+	Seed    uint64 // seed of the link MonteCarlo
+	// First is the number of the first row in the whole set, of which the rows are a part. The samples of
+	// MonteCarlo depend on the number of a row, and errors name this number.
 	First int
-	// OnRows, if not nil, is called from time to time with the number of rows that are done, out of
-	// total. Where work takes several passes over the rows, as Model.Calibrate does, those of all
-	// passes are counted. Outputs, which see one part at a time, do not call it, nor does a
-	// valla.Predictor, which predicts for many callers at once.
+	// OnRows, if not nil, is called from time to time with the number of finished rows, out of total. Where
+	// the work takes several passes over the rows, as in Model.Calibrate, the rows of all passes count. A
+	// Task, which sees one part of the rows at a time, does not call OnRows. A valla.Predictor, which
+	// predicts for many callers at once, does not call OnRows either.
 	OnRows func(done, total int)
 }
 
-// Prediction is the predictive distribution of the targets at N inputs, in the units of
-// the data: a Gaussian for each of T numbers, or the probabilities of C classes.
+// Prediction is the predictive distribution of the targets at N inputs, in the units of the data: a Gaussian
+// for each of T targets of a regression, or the probabilities of C classes.
 type Prediction struct {
-	Targets []string // T names
+	Targets []string // names of the targets [T]
 
-	Mean     []float64 // [N,T]; nil for classes
-	Variance []float64 // [N,T] of the targets: that of the latent function plus the noise
-	Latent   []float64 // [N,T] of the latent function; 0 without a posterior, never below 0
-	// Epistemic is the part of Variance that more data would take away, Aleatoric the rest,
-	// that of the noise, [N,T] each, none below 0. Latent and the fitted noise variance are
-	// these two parts for most methods; docs/uncertainty.md says for which they are not.
+	Mean     []float64 // means of the targets [N,T]; nil in classification
+	Variance []float64 // variances of the targets [N,T]: variance of the latent function plus noise variance
+	Latent   []float64 // variances of the latent function [N,T]; 0 without a posterior, never below 0
+	// Epistemic [N,T] is the part of Variance that more data would take away, Aleatoric [N,T] is the rest.
+	// Neither is below 0. For most methods these two parts are Latent and the fitted noise variance;
+	// docs/uncertainty.md says for which methods they are not.
 	Epistemic, Aleatoric []float64
 
-	Classes []float64 // C; nil for numbers
-	Labels  []string  // C, of classes that are text; nil for others
-	Probs   []float64 // [N,C]
-	Link    Link      // that made Probs
+	Classes []float64 // values of the classes [C]; nil in regression
+	Labels  []string  // texts of the classes [C]; nil for classes that are numbers
+	Probs   []float64 // probabilities of the classes [N,C]
+	Link    Link      // link that made Probs
 
-	// Conformal makes the bounds of Interval, and the sets of Sets, ones of guaranteed
-	// coverage; nil where the model was not calibrated so.
+	// Conformal gives the bounds of Interval, or the sets of Sets, their guaranteed coverage; nil without a
+	// conformal calibration.
 	Conformal *calibrate.Conformal
 }
 
-// Scores are those of N predictions. Which there are depends on the task.
+// Scores are the scores of N predictions. The kinds of scores depend on the task.
 type Scores struct {
-	N    int
-	List []Score
-	// Coverage is the share of one target's values that lie inside the central intervals
-	// of probability 0.1, 0.2 … 0.9; nil for classes and for several targets.
+	N    int     // number of predictions
+	List []Score // scores by name
+	// Coverage is the share of one target's values inside the central intervals of the probabilities 0.1,
+	// 0.2 … 0.9; nil in classification and for several targets.
 	Coverage []float64
 }
 
-// Score is one of Scores.
+// Score is a score with its name.
 type Score struct {
-	Name  string // NLL, RMSE, CRPS, CQM; ACC, NLL, ECE, Brier
-	Value float64
+	Name  string  // NLL, RMSE, CRPS or CQM; ACC, NLL, ECE or Brier
+	Value float64 // mean over the predictions
 }
 
-// Get returns the score of a name, and whether there is one.
+// Get returns the score with a name, and whether there is such a score.
 func (s Scores) Get(name string) (float64, bool) {
 	for _, v := range s.List {
 		if v.Name == name {

@@ -90,16 +90,16 @@ func TestRegressionPredictErrors(t *testing.T) {
 func TestStandardizedTargets(t *testing.T) {
 	set := &data.Set{Targets: []string{"y", "z"}, Y: dense([]float64{0, 5, 2, 5, 4, 5}, 3, 2)}
 	r, err := StandardizedTargets(set)
-	if err != nil || r.Check() != nil {
+	if err != nil || r.check() != nil {
 		t.Fatal(err)
 	}
 	near(t, "mean", r.Mean[0], 2, 1e-15)
 	near(t, "std", r.Std[0], math.Sqrt(8./3), 1e-15)
 	near(t, "std of a constant", r.Std[1], 1, 0)
-	if r.Kind() != "regression" || r.Size() != 2 || !slices.Equal(r.Targets(), set.Targets) {
+	if r.kind() != "regression" || r.size() != 2 || !slices.Equal(r.targets(), set.Targets) {
 		t.Errorf("%+v", r)
 	}
-	y, err := r.Encode(set.Y, tensor.Float32)
+	y, err := r.encode(set.Y, tensor.Float32)
 	if err != nil || y.Dtype() != tensor.Float32 || !slices.Equal(y.Shape(), []int{3, 2}) {
 		t.Fatalf("%v, error %v", y, err)
 	}
@@ -114,7 +114,7 @@ func TestStandardizedTargets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		oneLine(t, r.Check(), fmt.Sprintf("targets: \"y\" has the standard deviation %g, expected 1e-140 to 1e+140", scale))
+		oneLine(t, r.check(), fmt.Sprintf("targets: \"y\" has the standard deviation %g, expected 1e-140 to 1e+140", scale))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestEncodeAndPredictAreInverse(t *testing.T) {
 			r.Std = append(r.Std, rapid.Float64Range(0.01, 100).Draw(t, "std"))
 		}
 		y := rapid.SliceOfN(rapid.Float64Range(-1000, 1000), n*k, n*k).Draw(t, "y")
-		f, err := r.Encode(dense(slices.Clone(y), n, k), tensor.Float64)
+		f, err := r.encode(dense(slices.Clone(y), n, k), tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestRegressionErrors(t *testing.T) {
 		`"y": mean +Inf`:          {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{1}, Mean: []float64{math.Inf(1)}},
 		`standard deviation 0, e`: {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{0}, Mean: []float64{0}},
 	} {
-		oneLine(t, r.Check(), want)
+		oneLine(t, r.check(), want)
 	}
 	for want, y := range map[string]*tensor.Dense{
 		"targets of shape (4), expected [N,2]":               dense([]float64{1, 2, 3, 4}, 4),
@@ -164,12 +164,12 @@ func TestRegressionErrors(t *testing.T) {
 		`row 1 (counting from 0), target "z": expected a fi`: dense([]float64{1, 2, 3, math.NaN()}, 2, 2),
 		"targets: expected an array":                         nil,
 	} {
-		_, err := pair().Encode(y, tensor.Float64)
+		_, err := pair().encode(y, tensor.Float64)
 		oneLine(t, err, want)
 	}
-	_, err := (&Regression{Names: []string{"y"}}).Encode(dense([]float64{1, 1e39}, 2, 1), tensor.Float32)
+	_, err := (&Regression{Names: []string{"y"}}).encode(dense([]float64{1, 1e39}, 2, 1), tensor.Float32)
 	oneLine(t, err, `row 1 (counting from 0), target "y": 1e+39 is out of range for a network in float32`)
-	_, err = pair().Score(&Prediction{}, dense([]float64{1, 2}, 2, 1))
+	_, err = Task{Outputs: pair()}.Score(&Prediction{}, dense([]float64{1, 2}, 2, 1))
 	oneLine(t, err, "targets of shape (2, 1), expected [N,2]")
 }
 
@@ -179,11 +179,11 @@ func TestLosses(t *testing.T) {
 		y, f := []float64{1, 0, 0, 1, 0, 1}, []float64{0.5, -1, 2, 3, -4, 0.25}
 		sum := 0.0
 		for i := range 3 {
-			sum += o.HeldLoss(y[2*i:2*i+2], f[2*i:2*i+2]) / 3
+			sum += o.heldLoss(y[2*i:2*i+2], f[2*i:2*i+2]) / 3
 		}
 		b := graph.NewBuilder(tensor.Float64)
 		yn, fn := b.Param(&graph.Param{Name: "y", Value: dense(y, 3, 2)}), b.Param(&graph.Param{Name: "f", Value: dense(f, 3, 2)})
-		loss := o.Loss()(b, yn, fn)
+		loss := o.loss()(b, yn, fn)
 		prog, err := graph.Compile(b, []*graph.Node{loss}, graph.Options{})
 		if err == nil {
 			err = prog.Run()
@@ -191,15 +191,15 @@ func TestLosses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, o.Kind()+" loss", graph.Floats(prog.Value(loss))[0], sum, 1e-12)
+		near(t, o.kind()+" loss", graph.Floats(prog.Value(loss))[0], sum, 1e-12)
 	}
-	if l, ok := pair().Likelihood().(likelihood.Gaussian); !ok || math.Abs(likelihood.NoiseVariance(l)-0.25) > 1e-15 {
+	if l, ok := pair().likelihood().(likelihood.Gaussian); !ok || math.Abs(likelihood.NoiseVariance(l)-0.25) > 1e-15 {
 		t.Error("the likelihood of numbers has another noise")
 	}
-	if _, ok := (&Classification{}).Likelihood().(likelihood.Softmax); !ok {
+	if _, ok := (&Classification{}).likelihood().(likelihood.Softmax); !ok {
 		t.Error("classes have no softmax")
 	}
-	var _ train.Loss = pair().Loss()
+	var _ train.Loss = pair().loss()
 }
 
 func three() *Classification { return &Classification{Name: "k", Classes: []float64{-1, 0.5, 4}} }
@@ -207,27 +207,30 @@ func three() *Classification { return &Classification{Name: "k", Classes: []floa
 func TestClasses(t *testing.T) {
 	set := &data.Set{Targets: []string{"k"}, Y: dense([]float64{4, 0.5, 4, -1, 0.5}, 5, 1)}
 	c, err := Classes(set)
-	if err != nil || !slices.Equal(c.Classes, three().Classes) || c.Name != "k" || c.Check() != nil || c.Size() != 3 || c.Kind() != "classification" {
+	if err != nil || !slices.Equal(c.Classes, three().Classes) || c.Name != "k" || c.check() != nil || c.size() != 3 || c.kind() != "classification" {
 		t.Fatalf("%+v, error %v", c, err)
 	}
 	labels, err := c.Labels(set.Y)
 	if err != nil || !slices.Equal(labels, []int{2, 1, 2, 0, 1}) {
 		t.Errorf("labels %v, error %v", labels, err)
 	}
-	y, err := c.Encode(set.Y, tensor.Float32)
+	y, err := c.encode(set.Y, tensor.Float32)
 	if err != nil || !slices.Equal(y.Float32s(), []float32{0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0}) || !slices.Equal(y.Shape(), []int{5, 3}) {
 		t.Errorf("encoded %v, error %v", y, err)
 	}
 	if !slices.Equal((gp.Examples{X: y, Y: y}).Labels(), labels) {
 		t.Error("one-hot rows have other labels")
 	}
-	if ClassName(4) != "4" || ClassName(0.5) != "0.5" || ClassName(-1) != "-1" || ClassName(1e6) != "1e+06" {
-		t.Errorf("names %s, %s, %s", ClassName(4), ClassName(0.5), ClassName(1e6))
+	numbered := Classification{Classes: []float64{-1, 0.5, 4, 1e6}}
+	for k, want := range []string{"-1", "0.5", "4", "1e+06"} {
+		if got := numbered.ClassName(k); got != want {
+			t.Errorf("class %d is called %q, expected %q", k, got, want)
+		}
 	}
 }
 
 func TestClassErrors(t *testing.T) {
-	many := make([]float64, MaxClasses+1)
+	many := make([]float64, maxClasses+1)
 	for i := range many {
 		many[i] = float64(i)
 	}
@@ -243,7 +246,7 @@ func TestClassErrors(t *testing.T) {
 		"1 classes, expected 2 to 1000": {1}, `class 1 (counting from 0) of "k" is 1, expected finite numbers, ascending`: {2, 1},
 		"class 1 (counting from 0) of \"k\" is 2": {2, 2}, `is NaN`: {math.NaN(), 1}, "1001 classes": many,
 	} {
-		oneLine(t, (&Classification{Name: "k", Classes: classes}).Check(), want)
+		oneLine(t, (&Classification{Name: "k", Classes: classes}).check(), want)
 	}
 	for want, y := range map[string]*tensor.Dense{
 		"targets of shape (2), expected [N,1]":                                           dense([]float64{1, 2}, 2),
@@ -251,9 +254,9 @@ func TestClassErrors(t *testing.T) {
 		`row 0 (counting from 0): the target "k" is NaN, which is none of the 3 classes`: dense([]float64{math.NaN()}, 1, 1),
 		"targets: expected an array":                                                     nil,
 	} {
-		_, err := three().Encode(y, tensor.Float64)
+		_, err := three().encode(y, tensor.Float64)
 		oneLine(t, err, want)
-		_, err = three().Score(&Prediction{}, y)
+		_, err = Task{Outputs: three()}.Score(&Prediction{}, y)
 		oneLine(t, err, want)
 	}
 }
@@ -316,7 +319,7 @@ func TestInterval(t *testing.T) {
 func TestRegressionScores(t *testing.T) {
 	p := &Prediction{Targets: []string{"y", "z"}, Mean: []float64{1, 10, 2, 20}, Variance: []float64{1, 4, 2, 9}}
 	y := []float64{1.5, 12, 1, 14}
-	s, err := pair().Score(p, dense(y, 2, 2))
+	s, err := Task{Outputs: pair()}.Score(p, dense(y, 2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +342,7 @@ func TestRegressionScores(t *testing.T) {
 	}
 	// One target has the same scores under their plain names, and its coverage.
 	one := &Regression{Names: []string{"z"}, NoiseVariance: 1}
-	o, err := one.Score(&Prediction{Targets: one.Names, Mean: []float64{10, 20}, Variance: []float64{4, 9}}, dense([]float64{12, 14}, 2, 1))
+	o, err := Task{Outputs: one}.Score(&Prediction{Targets: one.Names, Mean: []float64{10, 20}, Variance: []float64{4, 9}}, dense([]float64{12, 14}, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,13 +353,13 @@ func TestRegressionScores(t *testing.T) {
 	if !slices.Equal(o.Coverage, []float64{0, 0, 0, 0, 0, 0, 0.5, 0.5, 0.5}) {
 		t.Errorf("coverage %v", o.Coverage)
 	}
-	_, err = pair().Score(p, dense([]float64{1, 2}, 1, 2))
+	_, err = Task{Outputs: pair()}.Score(p, dense([]float64{1, 2}, 1, 2))
 	oneLine(t, err, "2 means")
 }
 
 func TestClassScores(t *testing.T) {
 	p := &Prediction{Classes: three().Classes, Probs: []float64{0.2, 0.5, 0.3, 0.1, 0.1, 0.8}}
-	s, err := three().Score(p, dense([]float64{0.5, -1}, 2, 1))
+	s, err := Task{Outputs: three()}.Score(p, dense([]float64{0.5, -1}, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +371,7 @@ func TestClassScores(t *testing.T) {
 	if s.N != 2 || len(s.List) != 4 || s.Coverage != nil {
 		t.Errorf("scores %+v", s)
 	}
-	_, err = three().Score(&Prediction{Classes: p.Classes, Probs: []float64{0.2, 0.5, 0.4}}, dense([]float64{4}, 1, 1))
+	_, err = Task{Outputs: three()}.Score(&Prediction{Classes: p.Classes, Probs: []float64{0.2, 0.5, 0.4}}, dense([]float64{4}, 1, 1))
 	oneLine(t, err, "sum to")
 }
 
@@ -485,7 +488,7 @@ func TestConformal(t *testing.T) {
 // predicted returns what Fill makes of a distribution.
 func predicted(ctx context.Context, o Outputs, g gp.Gaussian, noise float64, opts PredictOptions) (*Prediction, error) {
 	p := new(Prediction)
-	if err := o.Fill(ctx, g, noise, opts, p); err != nil {
+	if err := o.fill(ctx, g, noise, opts, p); err != nil {
 		return nil, err
 	}
 	return p, nil

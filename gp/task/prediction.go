@@ -22,8 +22,8 @@ func (p *Prediction) N() int {
 func (p *Prediction) Append(more *Prediction) {
 	p.Targets, p.Classes, p.Labels, p.Link, p.Conformal = more.Targets, more.Classes, more.Labels, more.Link, more.Conformal
 	for _, v := range []struct {
-		to   *[]float64
-		from []float64
+		to   *[]float64 // slice of p
+		from []float64  // slice of more
 	}{
 		{&p.Mean, more.Mean}, {&p.Variance, more.Variance}, {&p.Latent, more.Latent},
 		{&p.Epistemic, more.Epistemic}, {&p.Aleatoric, more.Aleatoric}, {&p.Probs, more.Probs},
@@ -38,13 +38,13 @@ func (p *Prediction) Std() []float64 { return roots(p.Variance) }
 // LatentStd returns the standard deviation of the latent function, [N,T].
 func (p *Prediction) LatentStd() []float64 { return roots(p.Latent) }
 
-// EpistemicStd and AleatoricStd return the standard deviations of the parts of the variance,
-// [N,T]; their squares add up to that of Std.
+// EpistemicStd returns the square root of Epistemic, [N,T].
 func (p *Prediction) EpistemicStd() []float64 { return roots(p.Epistemic) }
 
-// AleatoricStd: see EpistemicStd.
+// AleatoricStd returns the square root of Aleatoric, [N,T].
 func (p *Prediction) AleatoricStd() []float64 { return roots(p.Aleatoric) }
 
+// roots returns the square roots of v, with 0 for negative values.
 func roots(v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
@@ -54,8 +54,8 @@ func roots(v []float64) []float64 {
 }
 
 // Interval returns the bounds, [N,T] each, of the central interval that holds a target
-// with probability level, 0 < level < 1: that of the Gaussian, or with Conformal the one whose
-// coverage is guaranteed, see [calibrate.Conformal].
+// with probability level, 0 < level < 1. Without Conformal the interval belongs to the Gaussian distribution;
+// with Conformal its coverage is guaranteed, see [calibrate.Conformal].
 func (p *Prediction) Interval(level float64) (lower, upper []float64, err error) {
 	z, err := p.HalfWidths(level)
 	if err != nil {
@@ -88,9 +88,9 @@ func (p *Prediction) HalfWidths(level float64) ([]float64, error) {
 	return out, nil
 }
 
-// Sets returns the set of classes of each row, by their numbers, that holds the class with
-// probability level, 0 < level < 1, in the sense of [calibrate.Conformal]. A set may be empty:
-// no class is then probable enough. Without Conformal there are none, which is an error.
+// Sets returns for each row a set of classes, by their indices, that contains the class of the row with
+// probability level, 0 < level < 1, in the sense of [calibrate.Conformal]. A set may be empty: then no class is
+// probable enough. Sets is an error without Conformal.
 func (p *Prediction) Sets(level float64) ([][]int, error) {
 	if p.Classes == nil || p.Conformal == nil {
 		return nil, settings.Errorf("sets of classes need a model whose classes were calibrated by the method conformal")
@@ -113,8 +113,7 @@ func (p *Prediction) Sets(level float64) ([][]int, error) {
 	return out, nil
 }
 
-// SetNames are the sets of [Prediction.Sets] as text: the names of their classes with a bar
-// between them.
+// SetNames returns the sets of [Prediction.Sets] as text: the names of the classes with a bar between them.
 func (p *Prediction) SetNames(level float64) ([]string, error) {
 	sets, err := p.Sets(level)
 	if err != nil {
@@ -131,8 +130,8 @@ func (p *Prediction) SetNames(level float64) ([]string, error) {
 	return out, nil
 }
 
-// Covered returns how many of the targets y, [N,T] of numbers and [N] of classes, lie in the
-// intervals of a level or in the sets of classes, and the mean size of the sets, 0 for numbers.
+// Covered returns how many of the targets y lie in the intervals of a level, or in the sets of classes, and the
+// mean size of the sets. y is [N,T] in regression and [N] in classification. In regression the size is 0.
 func (p *Prediction) Covered(y []float64, level float64) (inside int, size float64, err error) {
 	if p.Classes != nil {
 		return p.coveredBySets(y, level)
@@ -149,7 +148,7 @@ func (p *Prediction) Covered(y []float64, level float64) (inside int, size float
 	return inside, 0, nil
 }
 
-// coveredBySets is Covered for classes.
+// coveredBySets is Covered in classification.
 func (p *Prediction) coveredBySets(y []float64, level float64) (inside int, size float64, err error) {
 	sets, err := p.Sets(level)
 	if err != nil {
@@ -164,8 +163,8 @@ func (p *Prediction) coveredBySets(y []float64, level float64) (inside int, size
 	return inside, size, nil
 }
 
-// Best returns the number of the most probable class of each row, the first of equals;
-// nil for numbers.
+// Best returns the index of the most probable class of each row; if several classes are most probable, the index
+// of the first. Best returns nil in regression.
 func (p *Prediction) Best() []int {
 	var out []int
 	for row := range slices.Chunk(p.Probs, max(1, len(p.Classes))) {

@@ -15,23 +15,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Regression is of T numbers, one for each output of the network.
+// Regression describes T targets, one for each output of the network.
 type Regression struct {
-	Names []string `json:"targets"` // T
-	// Mean and Std [T] are those of the targets that the network was trained on: it works
-	// with (y − Mean)/Std. Both nil: it works with the targets as they are.
-	Mean []float64 `json:"mean,omitempty"`
-	Std  []float64 `json:"std,omitempty"`
-	// NoiseVariance is that of the targets around the network alone, in its units.
-	NoiseVariance float64 `json:"noise_variance"`
+	Names         []string  `json:"targets"`        // names of the targets [T]
+	Mean          []float64 `json:"mean,omitempty"` // means of the training targets [T]; nil: the network works with the targets as they are
+	Std           []float64 `json:"std,omitempty"`  // their standard deviations [T]: the network works with (y − Mean)/Std
+	NoiseVariance float64   `json:"noise_variance"` // variance of the targets around the network alone, in the network's units
 }
 
-// leastStd and mostStd bound the standard deviations of targets, so that variances in their units
+// leastStd and mostStd bound the standard deviations of targets, so that variances in the units of the targets
 // have all their digits.
 const leastStd, mostStd = 1e-140, 1e140
 
 // StandardizedTargets returns the regression of a set's targets, with mean 0 and standard
-// deviation 1 over its rows. Its noise variance is still to be found.
+// deviation 1 over the rows of the set. The noise variance is a preliminary 1.
 func StandardizedTargets(s *data.Set) (*Regression, error) {
 	scale, err := data.FitStandardizer(s.Y)
 	if err != nil {
@@ -40,17 +37,13 @@ func StandardizedTargets(s *data.Set) (*Regression, error) {
 	return &Regression{Names: s.Targets, Mean: scale.Mean, Std: scale.Std, NoiseVariance: 1}, nil
 }
 
-// Kind implements Outputs.
-func (*Regression) Kind() string { return "regression" }
+func (*Regression) kind() string { return "regression" }
 
-// Size implements Outputs.
-func (r *Regression) Size() int { return len(r.Names) }
+func (r *Regression) size() int { return len(r.Names) }
 
-// Targets implements Outputs.
-func (r *Regression) Targets() []string { return r.Names }
+func (r *Regression) targets() []string { return r.Names }
 
-// Check implements Outputs.
-func (r *Regression) Check() error {
+func (r *Regression) check() error {
 	t := len(r.Names)
 	switch {
 	case t == 0:
@@ -73,16 +66,13 @@ func (r *Regression) Check() error {
 	return nil
 }
 
-// Likelihood implements Outputs.
-func (r *Regression) Likelihood() likelihood.Likelihood {
+func (r *Regression) likelihood() likelihood.Likelihood {
 	return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
 }
 
-// Loss implements Outputs.
-func (*Regression) Loss() train.Loss { return train.SquaredError }
+func (*Regression) loss() train.Loss { return train.SquaredError }
 
-// HeldLoss implements Outputs.
-func (*Regression) HeldLoss(y, f []float64) float64 {
+func (*Regression) heldLoss(y, f []float64) float64 {
 	sum := 0.0
 	for i := range y {
 		sum += (y[i] - f[i]) * (y[i] - f[i])
@@ -90,7 +80,7 @@ func (*Regression) HeldLoss(y, f []float64) float64 {
 	return sum
 }
 
-// scale returns mean and standard deviation of target t.
+// scale returns the mean and the standard deviation of target t.
 func (r *Regression) scale(t int) (mean, std float64) {
 	if r.Std == nil {
 		return 0, 1
@@ -98,12 +88,11 @@ func (r *Regression) scale(t int) (mean, std float64) {
 	return r.Mean[t], r.Std[t]
 }
 
-// Encode implements Outputs.
-func (r *Regression) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
+func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
 	if err := r.checkTargets(y); err != nil {
 		return nil, err
 	}
-	t, out := r.Size(), graph.Floats(y)
+	t, out := r.size(), graph.Floats(y)
 	for i, v := range out {
 		if !kernel.Finite(v) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/t, r.Names[i%t], v)
@@ -117,31 +106,30 @@ func (r *Regression) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil
 }
 
-// checkTargets makes sure that y is [N,T].
+// checkTargets returns an error unless y is [N,T].
 func (r *Regression) checkTargets(y *tensor.Dense) error {
 	if err := rowMajor("targets", y); err != nil {
 		return err
 	}
-	if y.Dims() != 2 || y.Shape()[1] != r.Size() {
-		return fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), r.Size())
+	if y.Dims() != 2 || y.Shape()[1] != r.size() {
+		return fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), r.size())
 	}
 	return nil
 }
 
-// Decode implements Outputs.
-func (r *Regression) Decode(y *tensor.Dense) *tensor.Dense {
+func (r *Regression) decode(y *tensor.Dense) *tensor.Dense {
 	out := graph.Floats(y)
 	for i, v := range out {
-		mean, std := r.scale(i % r.Size())
+		mean, std := r.scale(i % r.size())
 		out[i] = v*std + mean
 	}
 	return tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out))
 }
 
-// NoiseStds returns the standard deviation of each target's noise in its units, for a noise
-// variance in the network's.
+// NoiseStds returns the standard deviation of the noise of each target, in the units of the target, for a noise
+// variance in the network's units.
 func (r *Regression) NoiseStds(variance float64) []float64 {
-	out := make([]float64, r.Size())
+	out := make([]float64, r.size())
 	for t := range out {
 		_, std := r.scale(t)
 		out[t] = math.Sqrt(variance) * std
@@ -149,9 +137,8 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 	return out
 }
 
-// Fill implements Outputs.
-func (r *Regression) Fill(_ context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error {
-	t, n := r.Size(), len(g.Mean)
+func (r *Regression) fill(_ context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error {
+	t, n := r.size(), len(g.Mean)
 	g, err := settled(g, t, noiseVariance, o.First)
 	if err != nil {
 		return err
@@ -178,25 +165,23 @@ func (r *Regression) Fill(_ context.Context, g gp.Gaussian, noiseVariance float6
 	return nil
 }
 
-// Scorer implements Outputs. One target has the scores NLL, RMSE, CRPS and CQM, and a
-// Coverage. Of several targets NLL is the sum of theirs, which is the joint one where they
-// are independent given the input, and the others are given for each, as in "RMSE price".
-func (r *Regression) Scorer() Scorer {
-	return &numberScorer{of: r, targets: make([]metric.Regression, r.Size())}
+func (r *Regression) scorer() Scorer {
+	return &regressionScorer{of: r, targets: make([]metric.Regression, r.size())}
 }
 
-type numberScorer struct {
-	of      *Regression
-	targets []metric.Regression
-	n       int
+// regressionScorer is the Scorer of a regression.
+type regressionScorer struct {
+	of      *Regression         // has the names of the targets
+	targets []metric.Regression // scores of each target [T]
+	n       int                 // rows so far
 }
 
 // Add implements Scorer.
-func (s *numberScorer) Add(p *Prediction, y *tensor.Dense) error {
+func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 	if err := s.of.checkTargets(y); err != nil {
 		return err
 	}
-	t, values := s.of.Size(), graph.Floats(y)
+	t, values := s.of.size(), graph.Floats(y)
 	for k := range s.targets {
 		if err := s.targets[k].Add(column(p.Mean, k, t), column(p.Variance, k, t), column(values, k, t)); err != nil {
 			return err
@@ -207,7 +192,7 @@ func (s *numberScorer) Add(p *Prediction, y *tensor.Dense) error {
 }
 
 // Scores implements Scorer.
-func (s *numberScorer) Scores() (Scores, error) {
+func (s *regressionScorer) Scores() (Scores, error) {
 	out := Scores{N: s.n, List: []Score{{"NLL", 0}}}
 	for k, name := range s.of.Names {
 		r, err := s.targets[k].Result()
@@ -225,11 +210,6 @@ func (s *numberScorer) Scores() (Scores, error) {
 		}
 	}
 	return out, nil
-}
-
-// Score implements Outputs, with the scores of Scorer.
-func (r *Regression) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
-	return scored(r, p, y)
 }
 
 // column returns column k of rows of width t.

@@ -11,12 +11,11 @@ import (
 // roundingShare is the largest share of a row's variance that rounding may make negative.
 const roundingShare = 1e-6
 
-// settled returns g with the variances that rounding has made negative set to 0, by the
-// same rule for all predictions: a variance below 0 is 0 where it is small beside unit plus
-// the largest variance in its row, and else an error that names the row. unit is what
-// variances are compared with in predictions, in the network's units: the noise variance
-// of numbers, and 1 for classes. A mean, covariance or variance that is not finite is an
-// error too. first is the number of the first row. The arrays of g are not changed.
+// settled returns g with 0 in place of variances that rounding has made negative. The rule is the same for all
+// predictions: a variance below 0 becomes 0 if it is small beside unit plus the largest variance in its row;
+// otherwise it is an error that names the row. unit is the variance, in the network's units, beside which latent
+// variances show in predictions: the noise variance in regression, and 1 in classification. A covariance that is
+// not finite is an error too. first is the number of the first row. The arrays of g do not change.
 func settled(g gp.Gaussian, c int, unit float64, first int) (gp.Gaussian, error) {
 	copied := false
 	for i := range len(g.Mean) / c {
@@ -34,10 +33,10 @@ func settled(g gp.Gaussian, c int, unit float64, first int) (gp.Gaussian, error)
 	return g, nil
 }
 
-// resized returns v with n elements, which are undefined.
+// resized returns v with n elements of any values.
 func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 
-// negative says whether a covariance [C,C] has a negative variance within rounding.
+// negative reports whether a covariance [C,C] has a negative variance that rounding explains.
 func negative(block []float64, c int, unit float64) (bool, error) {
 	largest, least := 0.0, 0.0
 	for j, v := range block {

@@ -12,17 +12,17 @@ import (
 
 // A pseudo-row of images is a part of an image, drawn at random and made as large as the whole,
 // with the image's label. It has from 0.6 of the area on, and 3/4 to 4/3 of the proportions.
-// Networks for small images are trained on images that are moved and mirrored, but not resized,
-// and so they have seen nothing like it. docs/honest.md compares this with other changes.
+// Networks for small images are trained on images that are moved and mirrored, but not resized. They have not seen
+// resized images. docs/honest.md compares parts with other changes of images.
 const (
 	leastPart = 0.6
 	mostRatio = 4.0 / 3
 )
 
-// mostNumbers bounds the numbers of all pseudo-rows of images, except that there are fewImages.
+// mostNumbers bounds the numbers in all pseudo-rows of images; but there are fewImages in any case.
 const mostNumbers, fewImages = 1 << 25, 100
 
-// LeastSide is the least height and width of images of which there are pseudo-rows.
+// LeastSide is the least height and width of images that have pseudo-rows.
 const LeastSide = 16
 
 // parts returns pseudo-rows of images.
@@ -57,8 +57,8 @@ func part(h, w float64, rng *rand.Rand) (top, left, height, width float64) {
 	}
 }
 
-// resize fills a plane of width w with the part of another one that begins at (top, left) and is
-// by the factors tall and wide smaller, bilinearly between the middles of pixels.
+// resize fills the plane dst of width w with a part of the plane src, bilinearly between the middles of pixels. The
+// part begins at (top, left). Its height and width are the fractions tall and wide of the whole.
 func resize(dst, src []float64, w int, top, left, tall, wide float64) {
 	h := len(src) / w
 	for i := range h {
@@ -72,14 +72,14 @@ func resize(dst, src []float64, w int, top, left, tall, wide float64) {
 	}
 }
 
-// pixels returns the two of n pixels that a place lies between, and the share of the second.
+// pixels returns the two neighbours, among n pixels, of the place at, and the share of the second pixel.
 func pixels(at float64, n int) (first, second int, share float64) {
 	at = min(max(at, 0), float64(n-1))
 	first = int(at)
 	return first, min(first+1, n-1), at - float64(first)
 }
 
-// images says whether the inputs are images of which there are pseudo-rows.
+// images reports whether the inputs x are images that have pseudo-rows.
 func images(x *tensor.Dense) bool {
 	return x.Dims() == 4 && min(x.Shape()[2], x.Shape()[3]) >= LeastSide
 }

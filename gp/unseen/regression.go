@@ -13,11 +13,14 @@ const neighbours = 100
 // mostTried bounds the rows on which the kernel is chosen.
 const mostTried = 200
 
-// shape is the kernel exp(−|x−x'|²/(2 l² s)) of a regression, with s the squared distance
-// of the middle one of a row's neighbours, and the ridge that is added to its diagonal.
-type shape struct{ length, ridge float64 }
+// shape is the kernel exp(−|x−x'|²/(2 l² s)) + ρδ of a regression. s is the squared distance of a row to the
+// neighbour that is in the middle by distance.
+type shape struct {
+	length float64 // l, in distances to the middle neighbour
+	ridge  float64 // ρ, added to the diagonal
+}
 
-// shapes are those to choose from.
+// shapes returns the kernels to choose from.
 func shapes() (out []shape) {
 	for _, length := range []float64{0.25, 0.5, 1, 2, 4} {
 		for _, ridge := range []float64{1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1, 3} {
@@ -27,9 +30,9 @@ func shapes() (out []shape) {
 	return out
 }
 
-// leftOut returns the residuals [n,C] of the rows of the sample, each predicted from its
-// neighbours by kernel ridge regression of the targets y [N,C]. The kernel is that of the
-// smallest mean square of up to mostTried of them.
+// leftOut returns the residuals [n,C] of the rows of the sample. Each row is predicted from its neighbours by
+// kernel ridge regression of the targets y [N,C]. The kernel is the kernel with the smallest mean square of up to
+// mostTried residuals.
 func (s *sample) leftOut(ctx context.Context, y []float64, c int) ([]float64, error) {
 	every := (len(s.rows) + mostTried - 1) / mostTried
 	best, least := shape{}, math.Inf(1)
@@ -97,8 +100,8 @@ func (s *sample) residual(i int, by shape, y []float64, c int) []float64 {
 	return out
 }
 
-// centre subtracts the mean of every step-th value of v, the first among them, and returns
-// it.
+// centre takes every step-th value of v, from the first value on. It subtracts the mean of these values from them
+// and returns the mean.
 func centre(v []float64, step int) float64 {
 	sum, n := 0.0, 0
 	for i := 0; i < len(v); i += step {

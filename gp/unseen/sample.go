@@ -12,19 +12,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sample is a part of the training rows, with the neighbours of each.
+// sample is a part of the training rows, with the neighbours of each row.
 type sample struct {
-	d    int           // numbers in an input
-	x    []float64     // all inputs that may be neighbours, [len(of),d]
-	of   []int         // their rows
-	rows []int         // of the sample, ascending; all where there are not too many
-	near [][]neighbour // of each row of the sample, the nearest first
+	d    int           // number of numbers in an input
+	x    []float64     // inputs that may be neighbours [len(of),d]
+	of   []int         // rows of these inputs
+	rows []int         // rows of the sample, ascending; all rows if there are not too many
+	near [][]neighbour // neighbours of each row of the sample, the nearest first
 }
 
 // neighbour is another row.
 type neighbour struct {
-	at       int     // in sample.x
-	distance float64 // squared
+	at       int     // index in sample.x
+	distance float64 // squared distance
 }
 
 // newSample draws rows and finds their neighbours.
@@ -44,7 +44,7 @@ func newSample(ctx context.Context, p gp.Problem, rng *rand.Rand) (*sample, erro
 	return s, nil
 }
 
-// neighbours returns the k nearest others of an input.
+// neighbours returns the k nearest neighbours of an input.
 func (s *sample) neighbours(at, k int) []neighbour {
 	var list []neighbour
 	from := s.input(at)
@@ -62,9 +62,10 @@ func (s *sample) neighbours(at, k int) []neighbour {
 	return list
 }
 
-// input returns the numbers of an input.
+// input returns the numbers of the input at an index.
 func (s *sample) input(at int) []float64 { return s.x[at*s.d : (at+1)*s.d] }
 
+// squaredDistance returns the squared Euclidean distance of two inputs.
 func squaredDistance(a, b []float64) float64 {
 	sum := 0.0
 	for i, v := range a {
@@ -73,13 +74,13 @@ func squaredDistance(a, b []float64) float64 {
 	return sum
 }
 
-// reach is how far from its row a pseudo-row lies, on the way to the nearest neighbour. At a
-// half LLA was up to 0.1 worse than with the best σ₀ on classifiers that have memorised
-// wrong labels; at three quarters it made well-trained ones a little worse.
+// reach is the distance of a pseudo-row from its row, as a fraction of the distance to the nearest neighbour. With
+// 1/2, the NLL of LLA was up to 0.1 above the NLL with the best σ₀ on classifiers that have memorised wrong labels.
+// With 3/4, LLA was a little worse on well-trained classifiers.
 const reach = 2.0 / 3
 
-// between returns the inputs [n,…] on the way from each row of the sample to its nearest
-// other input, as the network takes them. A row without another input stays where it is.
+// between returns the inputs [n,…] of the pseudo-rows, which lie between each row of the sample and its nearest
+// neighbour at another place. A row without such a neighbour stays where it is.
 func (s *sample) between(p gp.Problem) *tensor.Dense {
 	x := data.TakeRows(p.Train.X, s.rows)
 	v := graph.Floats(x)
@@ -97,8 +98,8 @@ func (s *sample) between(p gp.Problem) *tensor.Dense {
 	return like(x, v)
 }
 
-// spread returns residuals [n,c] of all n rows: those of the sample, and for each other row
-// those of one of the sample, drawn at random.
+// spread returns residuals [n,c] for all n rows: a row of the sample keeps its residuals, and another row gets the
+// residuals of a row of the sample that is drawn at random.
 func (s *sample) spread(residuals []float64, n, c int, rng *rand.Rand) []float64 {
 	out := make([]float64, 0, n*c)
 	for row := range n {

@@ -20,34 +20,32 @@ const (
 	mostRows, mostNear = 1000, 50_000
 	// stream is the random stream of a seed from which rows are drawn.
 	stream = 11
-	// memorised is the ratio of the error of kernel regression to a network's own on its
-	// rows above which the network knows them by heart. Well-trained networks have 1 to 1.4,
-	// because they are the better regression; on those in docs/honest.md whose ratio is
-	// above 4 their own residuals are useless.
+	// memorised is a ratio of two errors on the training rows: the error of kernel regression to the error of
+	// the network. A network with a larger ratio has memorised its rows. Well-trained networks have ratios from
+	// 1 to 1.4. In docs/honest.md the residuals of networks with ratios above 4 are useless.
 	memorised = 1.5
 )
 
-// Found says how far a network is off, as root mean squares in its units; 0 with classes.
+// Found has the errors of a network, as root mean squares in the network's units; 0 in classification.
 type Found struct {
-	Own    float64 // on the rows that it was trained on
-	Honest float64 // on rows that it has not seen, as estimated
+	Own    float64 // error on the training rows
+	Honest float64 // estimate of the error on rows that the network has not seen
 }
 
-// ByHeart says whether the network knows numbers by heart: its residuals on its own rows say
-// nothing of those on others.
-func (f Found) ByHeart() bool { return f.Honest > memorised*f.Own }
+// Memorised reports whether a network for a regression has memorised its rows: its residuals on the training rows
+// say nothing about its residuals on other rows.
+func (f Found) Memorised() bool { return f.Honest > memorised*f.Own }
 
 // Problem returns a problem whose validation examples are pseudo-rows. p has none, and its
 // network may have been trained on the training rows.
 //
-// With numbers, the noise variance of the likelihood is the square of Found.Honest and
-// known, and the targets of the training rows are moved to have residuals of which that is
-// the mean square, so that what a fit learns from residuals is right. The residuals are those
-// of kernel regression where the network knows its rows by heart. Otherwise they are its
-// own, made larger: their mean square becomes the mean of that, which is too small, and of
-// kernel regression's, which is usually too large.
+// In regression, the noise variance of the likelihood becomes the square of Found.Honest, and is known. The targets
+// of the training rows are moved so that the mean square of their residuals is this variance, and a fit learns the
+// correct noise. If the network has memorised its rows, the residuals come from kernel regression. Otherwise they
+// are the network's own residuals, made larger: the new mean square is the mean of two mean squares, of the
+// network, which is too small, and of kernel regression, which is usually too large.
 //
-// Of images there are pseudo-rows for classes only, and for those of [LeastSide] pixels at least;
+// Images have pseudo-rows only in classification, and only if their sides have [LeastSide] pixels at least;
 // otherwise the error wraps gp.ErrProblem. Problem returns ctx's error if ctx ends first.
 func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found, error) {
 	if err := p.Check(); err != nil {
@@ -121,8 +119,8 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 	return p, found, nil
 }
 
-// residuals returns the residuals that the training targets are to have, [N,C], where the
-// network's outputs are at.
+// residuals returns the residuals [N,C] for the training targets. The network's outputs at the training rows are
+// at [N,C].
 func (s *sample) residuals(ctx context.Context, p gp.Problem, at []float64, seed uint64) ([]float64, Found, error) {
 	own := graph.Floats(p.Train.Y)
 	for i := range own {
@@ -138,9 +136,9 @@ func (s *sample) residuals(ctx context.Context, p gp.Problem, at []float64, seed
 		found.Honest = most
 	}
 	if !(found.Honest > 0) {
-		return nil, found, fmt.Errorf("%w: all residuals are 0, that of kernel regression too", gp.ErrProblem)
+		return nil, found, fmt.Errorf("%w: all residuals are 0, in kernel regression too", gp.ErrProblem)
 	}
-	if found.ByHeart() {
+	if found.Memorised() {
 		return s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1))), found, nil
 	}
 	larger := max(found.Own, found.Honest)
@@ -149,9 +147,9 @@ func (s *sample) residuals(ctx context.Context, p gp.Problem, at []float64, seed
 	return own, found, nil
 }
 
-// attainable bounds the ratio of the root mean square error on new rows to that on the
-// training rows, √((N+P)/(N−P)) for N targets and P weights of a linear model (Akaike
-// 1969); it is infinite where there are no more targets than weights.
+// attainable returns a bound of the ratio of two root mean square errors: on new rows, and on the training rows.
+// The bound is √((N+P)/(N−P)) for N targets and P weights of a linear model (Akaike 1969). It is infinite unless
+// there are more targets than weights.
 func attainable(p gp.Problem) float64 {
 	n, weights := float64(p.Train.N()), float64(layers.Count(p.Net))/float64(p.Outputs())
 	if n <= weights {
@@ -174,6 +172,7 @@ func like(t *tensor.Dense, values []float64) *tensor.Dense {
 	return graph.Convert(dense.Of(slices.Clone(values), t.Shape().Clone()...), t.Dtype())
 }
 
+// rms returns the root of the mean square of v.
 func rms(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {
@@ -182,6 +181,7 @@ func rms(v []float64) float64 {
 	return math.Sqrt(sum / float64(len(v)))
 }
 
+// scaleTo multiplies the values of v by a factor.
 func scaleTo(v []float64, by float64) {
 	for i := range v {
 		v[i] *= by

@@ -80,7 +80,7 @@ func TestHonest(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := residuals(t, p, p.Train)
-		if found.ByHeart() || math.Abs(found.Own-rms(own)) > 1e-6 || found.Honest < found.Own || found.Honest > 1.2*found.Own {
+		if found.Memorised() || math.Abs(found.Own-rms(own)) > 1e-6 || found.Honest < found.Own || found.Honest > 1.2*found.Own {
 			t.Errorf("%v: found %+v, want about %g twice", dt, found, rms(own))
 		}
 		moved, pseudo := residuals(t, got, got.Train), residuals(t, got, *got.Validation)
@@ -92,9 +92,9 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestByHeart: where the residuals are those of memory, they become those of a regression
+// TestMemorised: where the residuals are those of memory, they become those of a regression
 // that does not know the row: the noise that kernel regression finds.
-func TestByHeart(t *testing.T) {
+func TestMemorised(t *testing.T) {
 	p := line(t, 201, tensor.Float64)
 	memory := overfitted(t, p, 100)
 	got, found, err := unseen.Problem(t.Context(), memory, 1)
@@ -231,7 +231,7 @@ func TestFewWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := math.Sqrt((1 + 66.0/54) / 2); found.ByHeart() || math.Abs(found.Honest/found.Own-most) > 1e-9 {
+	if most := math.Sqrt((1 + 66.0/54) / 2); found.Memorised() || math.Abs(found.Honest/found.Own-most) > 1e-9 {
 		t.Errorf("found %+v, want the ratio %g of %+v", found, most, got.Likelihood)
 	}
 }

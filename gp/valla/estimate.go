@@ -43,12 +43,12 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	if err != nil {
 		return gp.Estimate{}, err
 	}
-	e := gp.Estimate{Seconds: choice + t.start + t.step*float64(c.Iterations), Bytes: t.bytes, Cheaper: "fewer --iterations"}
+	e := gp.Estimate{Seconds: choice + t.start + t.step*float64(c.Iterations), Bytes: t.bytes, Cheaper: "a smaller value of the setting iterations"}
 	if p.Validation != nil {
 		e.Seconds += t.validation * math.Ceil(float64(c.Iterations)/float64(max(1, c.ValidateEvery)))
 	}
 	if c.Optimizer != optimizerNatural {
-		e.Cheaper = "--optimizer " + optimizerNatural + ", which needs fewer steps"
+		e.Cheaper = "optimizer=" + optimizerNatural + ", which needs fewer steps"
 	}
 	return e, nil
 }

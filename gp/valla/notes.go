@@ -15,7 +15,7 @@ const twinDistance = 1e-3
 func (f *fitting) notes() []string {
 	notes := append(f.weightNotes, f.counted()...)
 	if n := twins(f.layer.Z.Value, f.layer.Class); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d inducing points lie upon others and add nothing: fewer would do (--inducing %d).",
+		notes = append(notes, fmt.Sprintf("%d of %d inducing points lie upon others and add nothing: fewer would do (inducing=%d).",
 			n, f.layer.Inducing(), f.layer.Inducing()-n))
 	}
 	if f.s.FixPrior || f.s.Optimizer != optimizerNatural {
@@ -23,14 +23,14 @@ func (f *fitting) notes() []string {
 	}
 	// A ladder that has come so near to the bound that its last rung is there has not
 	// found a best rung.
-	start, remedy := 1.0, "keep it at a value of your own (--fix-prior, --prior-std)"
+	start, remedy := 1.0, "keep it at a value of your own (the setting fix-prior, the setting prior-std)"
 	if f.p.Validation == nil {
-		start, remedy = f.s.PriorStd, "start elsewhere (--prior-std)"
+		start, remedy = f.s.PriorStd, "start elsewhere (the setting prior-std)"
 	}
 	at, bound := f.layer.PriorStd()/start, farthest/(firstStep*firstStep)
 	if at <= 1/bound || at >= bound {
 		notes = append(notes, fmt.Sprintf("The prior standard deviation %.3g is near the bound of its search, which goes from %.3g to %.3g: %s, "+
-			"or give rows that the network has not seen (--validation-data).", f.layer.PriorStd(), start/farthest, start*farthest, remedy))
+			"or hold out rows that the network has not seen.", f.layer.PriorStd(), start/farthest, start*farthest, remedy))
 	}
 	return notes
 }

@@ -21,7 +21,7 @@ func TestNoteOnTwins(t *testing.T) {
 	}
 	s := Settings{Inducing: 10, Iterations: 2, FixInducing: true}
 	f := fit(t, s, p, gp.Run{})
-	if notes := strings.Join(f.Record.Notes, "\n"); !strings.Contains(notes, "6 of 10 inducing points lie upon others and add nothing: fewer would do (--inducing 4)") {
+	if notes := strings.Join(f.Record.Notes, "\n"); !strings.Contains(notes, "6 of 10 inducing points lie upon others and add nothing: fewer would do (inducing=4)") {
 		t.Errorf("notes %q", notes)
 	}
 	p.Train.X = normal(rng, tensor.Float64, p.Train.N(), 2)

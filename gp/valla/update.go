@@ -22,7 +22,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	}
 	noise := likelihood.NoiseVariance(more.Likelihood)
 	if !p.additive || noise == 0 {
-		return nil, errors.New("valla: rows can be added exactly to a fit of numbers with --alpha 0 alone, where A is a sum over rows; --method sfr, ella and lla take them in any case")
+		return nil, errors.New("valla: rows can be added exactly to a regression with alpha=0 alone, where A is a sum over rows; the methods sfr, ella and lla take rows in any case")
 	}
 	if _, _, err := gp.CheckInputs(more.Net, more.Train.X.Shape()[1:], more.Outputs()); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)

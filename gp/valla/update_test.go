@@ -113,7 +113,7 @@ func TestUpdateErrors(t *testing.T) {
 		"another": {additive, classes},
 	} {
 		u, err := c.q.Update(ctx, c.p, gp.Run{})
-		if err == nil || !strings.Contains(err.Error(), "rows can be added exactly to a fit of numbers with --alpha 0 alone") || u != nil {
+		if err == nil || !strings.Contains(err.Error(), "rows can be added exactly to a regression with alpha=0 alone") || u != nil {
 			t.Errorf("%s: posterior %v, error %v", name, u, err)
 		}
 	}

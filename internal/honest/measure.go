@@ -77,7 +77,7 @@ func (m Method) Criteria() []Criterion {
 // MAP is the score of the network without error bars.
 func (c *Case) MAP(ctx context.Context) (Score, error) {
 	g, err := gp.Predict(ctx, gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}, c.Test.X)
-	return score(g, c.Model.Task.Outputs.Likelihood(), c.Test), err
+	return score(g, c.Model.Task.Likelihood(), c.Test), err
 }
 
 // Constant is the score with the one number that is best on the test rows: a noise variance
@@ -90,7 +90,7 @@ func (c *Case) Constant(ctx context.Context) (Score, error) {
 	best := Score{NLL: math.Inf(1)}
 	mean := append([]float64(nil), g.Mean...)
 	for _, v := range gp.LogSpaced(0.01, 100, 400) {
-		l := c.Model.Task.Outputs.Likelihood()
+		l := c.Model.Task.Likelihood()
 		if c.Classes {
 			for i := range mean {
 				g.Mean[i] = mean[i] / v
@@ -151,7 +151,7 @@ func (c *Case) lla(m Method, by Criterion) *laplace.Settings {
 // score returns the score of a posterior on the test rows.
 func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64) (Score, error) {
 	g, err := gp.Predict(ctx, p, c.Test.X)
-	l := c.Model.Task.Outputs.Likelihood()
+	l := c.Model.Task.Likelihood()
 	if !c.Classes {
 		l = likelihood.NewGaussian(noiseVariance, c.Model.Dtype())
 	}

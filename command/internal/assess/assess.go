@@ -82,13 +82,13 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Outputs.Targets(), Scores: scores(list), Program: valla.Version()}
+	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
 	page.Notes = append(append(page.Notes, familiar(m, set.N())...), notes...)
 	s := subject{m: m, set: set, all: list, is: list[plain(m)-1], level: o.Level}
 	if set.Features != nil {
 		s.x = graph.Floats(set.X)
 	}
-	if s.nlls, err = m.Task.Outputs.NLLs(s.is.p, set.Y); err != nil {
+	if s.nlls, err = m.Task.NLLs(s.is.p, set.Y); err != nil {
 		return nil, err
 	}
 	if err := page.summarize(s, list[0]); err != nil {
@@ -140,7 +140,7 @@ func familiar(m *valla.Model, rows int) []string {
 // summarize adds sentences about whether the error bars help, and whether they hold.
 func (p *Page) summarize(s subject, network candidate) error {
 	if s.m.Posterior != nil || s.m.Calibration != nil {
-		before, err := s.m.Task.Outputs.NLLs(network.p, s.set.Y)
+		before, err := s.m.Task.NLLs(network.p, s.set.Y)
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 
 // add appends the candidate with predictions p for the targets y to list.
 func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
-	s, err := m.Task.Outputs.Score(p, y)
+	s, err := m.Task.Score(p, y)
 	return append(list, candidate{name, p, graph.Floats(y), s}), err
 }
 

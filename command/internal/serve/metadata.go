@@ -36,8 +36,8 @@ func (v *version) metadata() modelMetadata {
 	return modelMetadata{
 		Name: v.name, Versions: []string{v.hash}, Platform: "valla", Inputs: inputs, Outputs: outputs,
 		Properties: map[string]string{
-			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Outputs.Kind(),
-			"targets": strings.Join(v.model.Task.Outputs.Targets(), ","),
+			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Kind(),
+			"targets": strings.Join(v.model.Task.Targets(), ","),
 		},
 	}
 }

@@ -41,7 +41,7 @@ func load(ctx context.Context, name, path string, o Options) (*version, error) {
 	if now, err := hashOf(path); err != nil || now != hash {
 		return nil, fmt.Errorf("%s: the file changed while it was read", path)
 	}
-	v := &version{name: name, hash: hash, model: m, outputs: m.Task.Outputs.Size(), usual: m.UsualSpread(), loaded: time.Now()}
+	v := &version{name: name, hash: hash, model: m, outputs: m.Task.Size(), usual: m.UsualSpread(), loaded: time.Now()}
 	if v.predict, err = m.Predictor(valla.PredictorOptions{Memory: o.Memory}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

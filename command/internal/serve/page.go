@@ -78,7 +78,7 @@ func asset(name, kind string) http.HandlerFunc {
 
 // forPage returns the description of the model.
 func (v *version) forPage() pageModel {
-	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.model.Task.Outputs.Kind(), Targets: v.model.Task.Outputs.Targets()}
+	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.model.Task.Kind(), Targets: v.model.Task.Targets()}
 	if _, classes := v.model.Task.Outputs.(*task.Classification); classes {
 		p.Classes = v.classNames()
 	}

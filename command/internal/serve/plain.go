@@ -96,11 +96,11 @@ func (q *request) textRows(most int) (rows, error) {
 	if table.N() > most {
 		return rows{}, tooMany(table.N(), most)
 	}
-	x, err := q.model.Columns(table)
+	set, err := q.model.Set(table, false)
 	if err != nil {
 		return rows{}, err
 	}
-	return rows{x.Float64s(), table.N()}, nil
+	return rows{set.X.Float64s(), table.N()}, nil
 }
 
 // byName returns the rows of columns with the given names.

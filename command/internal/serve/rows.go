@@ -108,11 +108,11 @@ func (v *version) columnRows(columns map[string]cells, most int) (rows, error) {
 	if err != nil {
 		return rows{}, err
 	}
-	x, err := v.model.Columns(table)
+	set, err := v.model.Set(table, false)
 	if err != nil {
 		return rows{}, err
 	}
-	return rows{x.Float64s(), n}, nil
+	return rows{set.X.Float64s(), n}, nil
 }
 
 // short returns a word for a message, cut after 40 bytes.

@@ -80,7 +80,7 @@ func TestNotANumber(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	r := gp.Record{PriorStds: []float64{0.5, 2}, Result: &train.Result{
-		Iterations: 9, BestIteration: 6, Stopped: train.Early, History: []train.Record{{Iteration: 3, Loss: math.NaN(), Validation: 2, Seconds: 1}},
+		Iterations: 9, BestIteration: 6, Stopped: train.Early, History: []train.Validation{{Iteration: 3, Loss: math.NaN(), Validation: 2, Seconds: 1}},
 	}}
 	want := result.Facts{PriorStd: 0.5, Steps: 9, Best: 6, Stopped: string(train.Early)}
 	if got := facts(r); !reflect.DeepEqual(got, want) {

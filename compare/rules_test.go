@@ -1,0 +1,278 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/train"
+)
+
+// TestSeconds: durations have two or three digits and a unit.
+func TestSeconds(t *testing.T) {
+	for s, want := range map[float64]string{0: "less than 0.1 s", 0.09: "less than 0.1 s", 0.1: "0.1 s", 3.14: "3.1 s", 9.94: "9.9 s", 10: "10 s", 119: "119 s", 150: "2.5 min", 7200: "120.0 min"} {
+		if got := seconds(s); got != want {
+			t.Errorf("%g s is written %q, expected %q", s, got, want)
+		}
+	}
+}
+
+// TestReason: the reason is one line without the names of the operations.
+func TestReason(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		{ended, errors.New("any"), "interrupted"},
+		{t.Context(), fmt.Errorf("fit: %w", context.DeadlineExceeded), "took more than the 2.0 s that it had of the budget"},
+		{t.Context(), errors.New("fit: the kernel is singular"), "the kernel is singular"},
+		{t.Context(), errors.New("predict: a\nb"), "a; b"},
+	} {
+		if got := reason(c.ctx, c.err, 2*time.Second); got != c.want {
+			t.Errorf("%v: %q, expected %q", c.err, got, c.want)
+		}
+	}
+}
+
+// TestNames: every method is a contender, and so is each further form, behind its method.
+func TestNames(t *testing.T) {
+	names := Names()
+	if !slices.Equal(names[:4], []string{"map", "temperature", "vector", "conformal"}) {
+		t.Errorf("names begin with %q", names[:4])
+	}
+	for _, name := range method.Names() {
+		if !slices.Contains(names, name) {
+			t.Errorf("the method %s is no contender", name)
+		}
+	}
+	at := slices.Index(names, "lla")
+	if !slices.Equal(names[at:at+3], []string{"lla", "lla-kfac", "lla-last-layer"}) {
+		t.Errorf("forms of LLA: %q", names[at:at+3])
+	}
+}
+
+// TestNewContender: a contender has the settings that its name stands for, a label, and a rank.
+func TestNewContender(t *testing.T) {
+	ranks := []int{}
+	for _, name := range []string{"map", "temperature", "vector", "conformal", "lla"} {
+		c, err := newContender(name)
+		if err != nil || c.name != name || c.label == "" || (c.given == "") != (name == "map") {
+			t.Fatalf("%s: %+v, error %v", name, c, err)
+		}
+		ranks = append(ranks, c.simpler)
+	}
+	if !slices.IsSorted(ranks) || ranks[0] == ranks[1] || ranks[3] >= fitted || ranks[4] != fitted {
+		t.Errorf("ranks %v", ranks)
+	}
+	c, err := newContender("lla-last-layer")
+	if s, ok := c.settings.(*laplace.Settings); err != nil || !ok || !slices.Equal(s.Weights, []string{"last-layer"}) || s.Structure != "" || c.given != "method=lla weights=last-layer" {
+		t.Errorf("%+v with %+v, error %v", c, c.settings, err)
+	}
+	// Two contenders of a method do not share their settings.
+	other, err := newContender("lla-kfac")
+	if err != nil || other.settings.(*laplace.Settings).Weights != nil {
+		t.Errorf("%+v, error %v", other.settings, err)
+	}
+}
+
+// TestContenders: the network alone comes first and once, and a regression has no vector.
+func TestContenders(t *testing.T) {
+	m, _ := trained(t)
+	list := func(methods ...string) (out []string) {
+		c := contest{m: m, o: Options{Methods: methods}}
+		all, err := c.contenders()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			out = append(out, one.name)
+		}
+		return out
+	}
+	if got := list("sfr", "map", "lla"); !slices.Equal(got, []string{"map", "sfr", "lla"}) {
+		t.Errorf("contenders %q", got)
+	}
+	if got := list(); got[0] != "map" || slices.Contains(got, "vector") || len(got) != len(Names())-1 {
+		t.Errorf("contenders of a regression: %q", got)
+	}
+}
+
+// TestTally: the counts are sums over all batches; widths are in units of one target, or in standard deviations
+// of several targets.
+func TestTally(t *testing.T) {
+	one := &valla.Prediction{Targets: []string{"y"}, Mean: []float64{0, 0, 0}, Variance: []float64{1, 4, 9}}
+	two := &valla.Prediction{Targets: []string{"y", "z"}, Mean: []float64{0, 0}, Variance: []float64{1, 400}}
+	z := math.Sqrt2 * math.Erfinv(0.9)
+	c := tally{level: 0.9}
+	for _, y := range [][]float64{{1.6, 3.4, 0}, {-1.7, -3.2, 99}} { // the bounds are 1.64, 3.29 and 4.93
+		if err := c.add(one, dense(y, 3, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	coverage, width := c.means()
+	near(t, "coverage", *coverage, 3./6, 1e-15)
+	near(t, "width", *width, 2*z*(1+2+3)/3, 1e-12)
+
+	c = tally{level: 0.9}
+	if err := c.add(two, dense([]float64{0, 34}, 1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	coverage, width = c.means()
+	near(t, "coverage of two targets", *coverage, 1./2, 1e-15)
+	near(t, "width of two targets", *width, 2*z, 1e-12)
+
+	probs := &valla.Prediction{Targets: []string{"k"}, Classes: []float64{1, 2}, Probs: []float64{0.9, 0.1, 0.4, 0.6}}
+	c = tally{level: 0.5}
+	if err := c.add(probs, dense([]float64{1, 1}, 2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if coverage, width := c.means(); coverage != nil || width != nil {
+		t.Errorf("a classification without sets has the coverage %v and the width %v", coverage, width)
+	}
+	probs.Conformal = &calibrate.Conformal{Link: "probit", Rows: 3, Scores: []float64{0.1, 0.7, 0.8}}
+	if err := c.add(probs, dense([]float64{1, 1}, 2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	coverage, width = c.means() // sets {1} and {1, 2}: scores up to 0.7
+	near(t, "coverage of sets", *coverage, 1, 1e-15)
+	near(t, "size of sets", *width, 1.5, 1e-15)
+	c.level = 0.99
+	oneLine(t, c.add(probs, dense([]float64{1, 1}, 2, 1)), "the level 0.99 needs a conformal calibration with 99 rows")
+}
+
+// TestBehind: the mean difference does not depend on what both contenders share, and its error falls with the
+// root of the number of rows.
+func TestBehind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 40).Draw(t, "n")
+		a := rapid.SliceOfN(rapid.Float64Range(-5, 5), n, n).Draw(t, "a")
+		b := rapid.SliceOfN(rapid.Float64Range(-5, 5), n, n).Draw(t, "b")
+		shift := rapid.Float64Range(-9, 9).Draw(t, "shift")
+		mean, by := behind(a, b)
+		for i := range a {
+			a[i], b[i] = a[i]+shift, b[i]+shift
+		}
+		again, same := behind(a, b)
+		back, mirrored := behind(b, a)
+		if math.Abs(again-mean) > 1e-9 || math.Abs(same-by) > 1e-9 || math.Abs(back+again) > 1e-12 || math.Abs(mirrored-same) > 1e-12 {
+			t.Errorf("%g ± %g, shifted %g ± %g, mirrored %g ± %g", mean, by, again, same, back, mirrored)
+		}
+		_, twice := behind(slices.Concat(a, a), slices.Concat(b, b))
+		if n := float64(n); math.Abs(twice*math.Sqrt((2*n-1)/(n-1))-same) > 1e-9 {
+			t.Errorf("error %g of all rows twice, %g of the rows", twice, same)
+		}
+	})
+}
+
+// TestCheaper: a posterior is cheaper if its fit takes less than a quarter of the time and its prediction not more
+// than four times as long.
+func TestCheaper(t *testing.T) {
+	slow := Result{FitSeconds: 100, MicrosPerRow: 2}
+	for _, c := range []struct {
+		r    Result
+		want bool
+	}{
+		{Result{FitSeconds: 24, MicrosPerRow: 2}, true},
+		{Result{FitSeconds: 25, MicrosPerRow: 2}, false},
+		{Result{FitSeconds: 24, MicrosPerRow: 8}, false},
+		{Result{FitSeconds: 0, MicrosPerRow: 7.9}, true},
+		{Result{FitSeconds: 100, MicrosPerRow: .1}, false},
+	} {
+		if got := c.r.cheaper(slow); got != c.want {
+			t.Errorf("%+v is cheaper: %t", c.r, got)
+		}
+	}
+	if (Result{FitSeconds: 0.001}).cheaper(Result{FitSeconds: 3}) {
+		t.Error("a second counts")
+	}
+}
+
+// estimating is a method's settings with an estimate.
+type estimating struct {
+	gp.Settings
+	seconds float64
+	err     error
+}
+
+func (e *estimating) Estimate(context.Context, gp.Problem, gp.Run) (gp.Estimate, error) {
+	return gp.Estimate{Seconds: e.seconds}, e.err
+}
+
+// TestEstimated: contenders without a fit come first, then methods by their estimates; a method without an estimate
+// counts as its share of the budget, and a method whose estimate fails is left out.
+func TestEstimated(t *testing.T) {
+	m, set := trained(t)
+	c, err := newContest(m, set, Options{Budget: 50 * time.Second, Folds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []contender{
+		{name: "long", settings: &estimating{seconds: 30}}, {name: "unknown", settings: &laplaceOnly{}},
+		{name: "map"}, {name: "short", settings: &estimating{seconds: 1}}, {name: "broken", settings: &estimating{err: errors.New("fit: no")}},
+	}
+	var names []string
+	for _, one := range c.estimated(t.Context(), all) { // the share is 10 s
+		names = append(names, one.name)
+	}
+	if !slices.Equal(names, []string{"map", "short", "unknown", "long"}) {
+		t.Errorf("order %q", names)
+	}
+	if len(c.out.LeftOut) != 1 || c.out.LeftOut[0] != (LeftOut{Name: "broken", Reason: "no"}) {
+		t.Errorf("left out: %+v", c.out.LeftOut)
+	}
+}
+
+// laplaceOnly is a method's settings without an estimate.
+type laplaceOnly struct{ gp.Settings }
+
+// TestRound: a contender gets no try if nothing is left of the budget, or if it needs more than twice what is left.
+func TestRound(t *testing.T) {
+	m, set := trained(t)
+	for want, one := range map[string]contender{
+		"nothing was left of the budget":                     {name: "a"},
+		"took more than the 1.0 s that it had of the budget": {name: "b", share: time.Second},
+	} {
+		c, err := newContest(m, set, Options{Folds: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		if err := c.round(t.Context(), over, one, 1); err != nil || len(c.out.LeftOut) != 1 || c.out.LeftOut[0].Reason != want {
+			t.Errorf("%+v, error %v", c.out.LeftOut, err)
+		}
+		cancel()
+	}
+	c, err := newContest(m, set, Options{Folds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.round(t.Context(), limited, contender{name: "c", seconds: 60}, 1); err != nil || !strings.HasPrefix(c.out.LeftOut[0].Reason, "would take about 60 s, more than the") {
+		t.Errorf("%+v, error %v", c.out.LeftOut, err)
+	}
+	// The network alone is no posterior: it takes no time of the budget, and it is in the results.
+	alone, err := newContender(networkAlone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.o.OnProgress = func(string, train.Progress) { t.Error("a fit was made") }
+	if err := c.round(t.Context(), limited, alone, 1); err != nil || len(c.out.Results) != 1 || c.out.Results[0].FitSeconds != 0 || c.out.Results[0].Settings != "" {
+		t.Errorf("%+v, error %v", c.out.Results, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/raw"
 	"github.com/go-valla/valla/internal/safetensors"
 	"github.com/go-valla/valla/internal/torch"
 )
@@ -41,14 +42,14 @@ func readWeights(path string) (*weightFile, error) {
 	if info.IsDir() {
 		return readFolder(path)
 	}
-	names, get, err := readArrays(path)
+	a, err := readArrays(path)
 	if err != nil {
 		return nil, err
 	}
 	// Most programs sort the arrays of safetensors by name.
-	f := &weightFile{path: path, sorted: isSafetensors(path), names: names, arrays: map[string]*tensor.Dense{}}
-	for _, name := range names {
-		f.arrays[name], _ = get(name)
+	f := &weightFile{path: path, sorted: isSafetensors(path), names: a.Names, arrays: map[string]*tensor.Dense{}}
+	for _, name := range a.Names {
+		f.arrays[name], _ = a.Get(name)
 	}
 	return f, nil
 }
@@ -56,24 +57,14 @@ func readWeights(path string) (*weightFile, error) {
 func isSafetensors(path string) bool { return strings.EqualFold(filepath.Ext(path), ".safetensors") }
 
 // readArrays reads a file in the format that its name says.
-func readArrays(path string) (names []string, get func(name string) (*tensor.Dense, bool), err error) {
-	read := torch.Read
+func readArrays(path string) (*raw.Arrays, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".safetensors":
-		read = safetensors.Read
+		return safetensors.Read(path)
 	case ".pt", ".pth":
-	default:
-		a, err := npy.ReadArchive(path)
-		if err != nil {
-			return nil, nil, err
-		}
-		return a.Names, a.Get, nil
+		return torch.Read(path)
 	}
-	a, err := read(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return a.Names, a.Get, nil
+	return npy.ReadArchive(path)
 }
 
 func readFolder(path string) (*weightFile, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/ram"
+	"github.com/go-valla/valla/internal/raw"
 )
 
 // suffix ends the name of an array's entry in an archive. It is not part of the array's name.
@@ -21,17 +22,8 @@ const suffix = ".npy"
 // (https://zlib.net/zlib_tech.html).
 const maxDeflate = 1032
 
-// An Archive is the content of a .npz file. Its arrays are shared, not copied.
-type Archive struct {
-	Names  []string                 // array names without ".npy", in the order of the file
-	arrays map[string]*tensor.Dense // by their names
-}
-
-// Get returns the array called name, and whether there is one.
-func (a *Archive) Get(name string) (*tensor.Dense, bool) {
-	t, ok := a.arrays[name]
-	return t, ok
-}
+// An Archive holds the arrays of a .npz file under their names without ".npy".
+type Archive = raw.Arrays
 
 // ReadArchive returns all arrays of the .npz file at path, compressed or not.
 func ReadArchive(path string) (*Archive, error) {
@@ -55,7 +47,7 @@ func DecodeArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: no zip archive: %w", name, ErrFormat, err)
 	}
-	a := &Archive{arrays: make(map[string]*tensor.Dense, len(z.File))}
+	a := &Archive{}
 	if err := checkSizes(z.File, size); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -64,15 +56,13 @@ func DecodeArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: %w: entry %q, expected a name ending in %s", name, ErrFormat, f.Name, suffix)
 		}
-		if _, ok := a.arrays[key]; ok {
-			return nil, fmt.Errorf("%s: %w: two arrays are called %q", name, ErrFormat, key)
-		}
 		t, err := member(f, size)
 		if err != nil {
 			return nil, fmt.Errorf("%s: array %q: %w", name, key, err)
 		}
-		a.Names = append(a.Names, key)
-		a.arrays[key] = t
+		if err := a.Add(key, t); err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
+		}
 	}
 	return a, nil
 }

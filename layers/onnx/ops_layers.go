@@ -168,17 +168,21 @@ func (c *call) autoPad(p plane, w *window) {
 // reach is the number of places that a filter covers.
 func (w window) reach(d int) int { return w.Dilation[d]*(w.size[d]-1) + 1 }
 
-// filters returns the weights of a convolution as [.,.,KH,KW].
-func (c *call) filters(p plane) *graph.Node {
+// filters returns the weights of a convolution as [.,.,KH,KW], and the convolution's settings.
+func (c *call) filters(p plane) (*graph.Node, graph.ConvOptions) {
 	w := c.node(1)
 	s := w.Shape()
 	if len(s) != p.lengths+2 {
 		c.failf("filters of shape %v for %d axes", s, p.lengths)
 	}
 	if p.lengths == 1 {
-		return c.made(c.b.Reshape(w, s[0], s[1], 1, s[2]))
+		w = c.made(c.b.Reshape(w, s[0], s[1], 1, s[2]))
 	}
-	return w
+	o := c.window(p, [2]int(w.Shape()[2:])).ConvOptions
+	if o.Groups = c.int("group", 1); o.Groups < 1 {
+		c.failf("group %d", o.Groups)
+	}
+	return w, o
 }
 
 // biased adds an optional bias to each channel.
@@ -202,13 +206,8 @@ func (c *call) perChannel(i, n int) *graph.Node {
 
 func conv(c *call) []value {
 	p := c.plane(0)
-	filters := c.filters(p)
-	w := c.window(p, [2]int(filters.Shape()[2:]))
-	w.Groups = c.int("group", 1)
-	if w.Groups < 1 {
-		c.failf("group %d", w.Groups)
-	}
-	x, o := p.x, w.ConvOptions
+	filters, o := c.filters(p)
+	x := p.x
 	fast := o.Groups == 1 && o.Stride[0] == o.Stride[1] && o.Dilation == [2]int{1, 1}
 	if even := o.Before == o.After && o.Before[0] == o.Before[1]; fast && !even {
 		x = c.padded(x, o.Before, o.After, 0) // Conv2D pads all sides alike
@@ -219,16 +218,11 @@ func conv(c *call) []value {
 
 func convTranspose(c *call) []value {
 	p := c.plane(0)
-	filters := c.filters(p)
 	if c.ints("output_shape") != nil || c.text("auto_pad", "NOTSET") != "NOTSET" {
 		c.failf("output_shape and auto_pad are not supported, only pads and output_padding")
 	}
-	w := c.window(p, [2]int(filters.Shape()[2:]))
-	w.Groups = c.int("group", 1)
-	if w.Groups < 1 {
-		c.failf("group %d", w.Groups)
-	}
-	return p.back(c, c.biased(c.made(c.b.ConvTranspose(p.x, filters, c.pairOf(p, "output_padding", 0), w.ConvOptions))))
+	filters, o := c.filters(p)
+	return p.back(c, c.biased(c.made(c.b.ConvTranspose(p.x, filters, c.pairOf(p, "output_padding", 0), o))))
 }
 
 // padded surrounds images by a number.

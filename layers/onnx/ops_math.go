@@ -123,8 +123,7 @@ func pairs(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(x,
 	return func(c *call) []value {
 		if c.constant() {
 			x, y := c.host(0), c.host(1)
-			h, err := zip(x, y, x.whole && y.whole, f)
-			return hosts(must(c, h, err))
+			return hosts(c.zip(x, y, x.whole && y.whole, f))
 		}
 		return nodes(c.pair(write, c.value(0), c.value(1)))
 	}
@@ -161,23 +160,23 @@ func (c *call) op(v value) bool { return v.host != nil && len(v.host.shape) <= 1
 // compare is a function of pairs of constants, whose results are whole numbers.
 func compare(f func(x, y float64) float64) operator {
 	return func(c *call) []value {
-		h, err := zip(c.host(0), c.host(1), true, f)
-		return hosts(must(c, h, err))
+		return hosts(c.zip(c.host(0), c.host(1), true, f))
 	}
+}
+
+// zip is the function zip, which ends the operator where the shapes do not fit.
+func (c *call) zip(x, y *host, whole bool, f func(x, y float64) float64) *host {
+	h, err := zip(x, y, whole, f)
+	return must(c, h, err)
 }
 
 func div(c *call) []value {
 	if c.constant() {
 		x, y := c.host(0), c.host(1)
-		whole := x.whole && y.whole
-		h, err := zip(x, y, whole, func(x, y float64) float64 {
-			if q := x / y; !whole {
-				return q
-			} else {
-				return math.Trunc(q)
-			}
-		})
-		return hosts(must(c, h, err))
+		if x.whole && y.whole {
+			return hosts(c.zip(x, y, true, func(x, y float64) float64 { return math.Trunc(x / y) }))
+		}
+		return hosts(c.zip(x, y, false, func(x, y float64) float64 { return x / y }))
 	}
 	return nodes(c.pair((*graph.Builder).Div, c.value(0), c.value(1)))
 }
@@ -185,8 +184,7 @@ func div(c *call) []value {
 // pow has a constant exponent; a fractional one needs positive numbers.
 func pow(c *call) []value {
 	if c.constant() {
-		h, err := zip(c.host(0), c.host(1), c.host(0).whole, math.Pow)
-		return hosts(must(c, h, err))
+		return hosts(c.zip(c.host(0), c.host(1), c.host(0).whole, math.Pow))
 	}
 	p, ok := c.host(1).scalar()
 	if !ok {
@@ -221,8 +219,7 @@ func several(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(
 		sum := c.value(0)
 		for i := 1; i < len(c.in); i++ {
 			if v := c.value(i); sum.host != nil && v.host != nil {
-				h, err := zip(sum.host, v.host, sum.host.whole && v.host.whole, f)
-				sum = value{host: must(c, h, err)}
+				sum = value{host: c.zip(sum.host, v.host, sum.host.whole && v.host.whole, f)}
 			} else {
 				sum = value{node: c.made(write(c.b, c.asNode(sum), c.asNode(v)))}
 			}
@@ -235,19 +232,18 @@ func several(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(
 func where(c *call) []value {
 	condition := c.host(0)
 	if x, y := c.value(1), c.value(2); x.host != nil && y.host != nil {
-		yes, err := zip(condition, x.host, x.host.whole, func(k, v float64) float64 {
+		yes := c.zip(condition, x.host, x.host.whole, func(k, v float64) float64 {
 			if k == 0 {
 				return math.NaN()
 			}
 			return v
 		})
-		both, err2 := zip(must(c, yes, err), y.host, x.host.whole, func(v, w float64) float64 {
+		return hosts(c.zip(yes, y.host, x.host.whole, func(v, w float64) float64 {
 			if v != v {
 				return w
 			}
 			return v
-		})
-		return hosts(must(c, both, err2))
+		}))
 	}
 	yes := c.asNode(value{host: condition.each(func(k float64) float64 { return truth(k != 0) })})
 	no := c.asNode(value{host: condition.each(func(k float64) float64 { return truth(k == 0) })})

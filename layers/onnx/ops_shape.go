@@ -476,13 +476,12 @@ func trilu(c *call) []value {
 		}
 	}
 	if v.host != nil {
-		h, err := zip(v.host, mask, v.host.whole, func(x, keep float64) float64 {
+		return hosts(c.zip(v.host, mask, v.host.whole, func(x, keep float64) float64 {
 			if keep == 0 {
 				return 0
 			}
 			return x
-		})
-		return hosts(must(c, h, err))
+		}))
 	}
 	return nodes(c.made(c.b.Mul(v.node, c.asNode(value{host: mask}))))
 }

@@ -382,7 +382,7 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	}
 }
 
-// TestPseudoImages: a network that knows its images by heart is validated with parts of them, and one
+// TestPseudoImages: a network that has memorised its images is validated with parts of them, and one
 // that does not with images held out.
 func TestPseudoImages(t *testing.T) {
 	const n, side = 40, 16
@@ -403,11 +403,11 @@ func TestPseudoImages(t *testing.T) {
 	how := FitOptions{Settings: &laplace.Settings{Structure: "kfac", Weights: []string{"last-layer"}}}
 	e := fit(t, m, set, how).History[1]
 	if e.ValidationRows != n || !e.Verdict.Pseudo || !strings.Contains(strings.Join(e.Notes, " "), "40 parts of images, each made as large as the whole, validated the fit") {
-		t.Errorf("by heart: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
+		t.Errorf("memorised: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
 	}
 	y[0] = 1 - y[0] // one of forty is told wrong
 	if e := fit(t, m, set, how).History[1]; e.ValidationRows != n/10 || e.Verdict.Pseudo {
-		t.Errorf("not by heart: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
+		t.Errorf("not memorised: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
 	}
 }
 
@@ -442,8 +442,8 @@ func TestTimid(t *testing.T) {
 	}
 }
 
-// TestPretrainedImages: the error bars of a network that was trained elsewhere, and knows its
-// images by heart, are chosen without images that it has not seen, and predict these much better
+// TestPretrainedImages: the error bars of a network that was trained elsewhere, and has memorised
+// its images, are chosen without images that it has not seen, and predict these much better
 // than the network alone.
 func TestPretrainedImages(t *testing.T) {
 	if testing.Short() {

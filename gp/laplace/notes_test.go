@@ -19,9 +19,9 @@ func TestNoteOnTheEndOfAGrid(t *testing.T) {
 		want         []string
 	}{
 		{1, 0.2, nil},
-		{0.01, 0.2, []string{"The prior standard deviation 0.01 is the smallest of the grid", "--hyper fixed with --prior-std"}},
+		{0.01, 0.2, []string{"The prior standard deviation 0.01 is the smallest of the grid", "hyper=fixed with the setting prior-std"}},
 		{100, 0.2, []string{"The prior standard deviation 100 is the largest of the grid"}},
-		{1, 0.05, []string{"The noise standard deviation 0.05 is the smallest of the grid", "--noise-std"}},
+		{1, 0.05, []string{"The noise standard deviation 0.05 is the smallest of the grid", "hyper=fixed with the setting noise-std"}},
 		{1, 0.8, []string{"The noise standard deviation 0.8 is the largest of the grid"}},
 	} {
 		notes := strings.Join(s.notes(p, at(t, q, c.prior, c.noise)), "\n")

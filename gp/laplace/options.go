@@ -116,7 +116,7 @@ func known[K ~string](what string, v K, names ...K) error {
 	if slices.Contains(names, v) {
 		return nil
 	}
-	return fmt.Errorf("laplace: unknown %s %s, expected one of %q", what, v, names)
+	return fmt.Errorf("laplace: unknown %s %q, expected one of %q", what, v, names)
 }
 
 // check refuses filled options that contradict each other.

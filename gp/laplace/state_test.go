@@ -140,7 +140,7 @@ func TestRestoreErrors(t *testing.T) {
 		{kindFull, "log likelihood +Inf", func(s *header, _ *gptest.Saved) { s.LogLikelihood = math.Inf(1) }},
 		{kindFull, "space smaller", func(s *header, _ *gptest.Saved) { s.Space = spaceSmaller }},
 		{kindKFAC, "a space is chosen", func(s *header, _ *gptest.Saved) { s.Space = spaceWeights }},
-		{kindFull, "unknown structure 9", func(s *header, _ *gptest.Saved) { s.Structure = "9" }},
+		{kindFull, `unknown structure "9"`, func(s *header, _ *gptest.Saved) { s.Structure = "9" }},
 		{kindFull, "prior standard deviations 1 1", func(s *header, _ *gptest.Saved) { s.PriorStds = []float64{1, 1} }},
 		{kindFull, "prior standard deviations 0", func(s *header, _ *gptest.Saved) { s.PriorStds = []float64{0} }},
 		{kindFull, "prior standard deviations ", func(s *header, _ *gptest.Saved) { s.PriorStds = nil }},
@@ -203,7 +203,7 @@ func TestNames(t *testing.T) {
 	for _, o := range []options{{Structure: "half"}, {Structure: "Full"}, {Priors: "per-layer"}, {Space: "outer"}} {
 		wants(t, o.filled().check(), "laplace: unknown", "expected one of")
 	}
-	wants(t, (options{}).check(), "unknown structure , expected one of")
+	wants(t, (options{}).check(), `unknown structure "", expected one of`)
 }
 
 // headers are those of files that earlier versions wrote, with the names of their arrays,

@@ -60,7 +60,7 @@ func TestNoteOnTheBoundOfThePrior(t *testing.T) {
 	p.Validation = nil
 	f := fit(t, Settings{Inducing: 4, Iterations: 300}, p, gp.Run{})
 	notes := strings.Join(f.Record.Notes, "\n")
-	if !strings.Contains(notes, "is near the bound of its search, which goes from 0.0001 to 1e+04: start elsewhere (--prior-std)") {
+	if !strings.Contains(notes, "is near the bound of its search, which goes from 0.0001 to 1e+04: start elsewhere (the setting prior-std") {
 		t.Errorf("prior std %g, notes %q", f.Record.PriorStds[0], notes)
 	}
 }

@@ -116,7 +116,7 @@ func checkNote(t *testing.T, n Network, m *valla.Model) {
 	if !strings.Contains(notes, "may have been trained on these rows") {
 		t.Errorf("notes %q do not say that the rows may have been seen", notes)
 	}
-	if heart := strings.Contains(notes, "by heart"); heart != (n.Training == Over && !n.Classes) {
+	if memorised := strings.Contains(notes, "has memorised them"); memorised != (n.Training == Over && !n.Classes) {
 		t.Errorf("notes %q of a network with the training %s", notes, n.Training)
 	}
 }

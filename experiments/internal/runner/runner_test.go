@@ -394,7 +394,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	err := Run(t.Context(), open(t, strings.Replace(small, "boston", "mnist", 1)), Options{Data: dir, Dir: t.TempDir()})
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `get it with "valla data get mnist"`) || !strings.Contains(err.Error(), "--data") {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `get it with "valla data get mnist"`) || !strings.Contains(err.Error(), "the setting data") {
 		t.Errorf("absent data: error %v", err)
 	}
 }

@@ -70,8 +70,9 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 const (
 	// maxCovariances bounds the covariances [N,C,C] that eachLatent holds at a time, in bytes.
 	maxCovariances = 256 << 20
-	// maxRows bounds the rows of a part for each processor in use, so that OnRows is called often.
-	maxRows = 500
+	// maxRows bounds the rows of a part for each processor in use, so that OnRows is called often. It is a
+	// number of whole pieces of the engine.
+	maxRows = 512
 )
 
 // eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part. The inputs

@@ -142,8 +142,8 @@ func (e *Engine) take(ctx context.Context, i int) (*pool, Compiled, error) {
 	}
 }
 
-// compile compiles predictions of the size with number i and runs them once, so that what
-// does not depend on the inputs is computed.
+// compile compiles predictions of the size with number i. It runs the first of a size once, so that
+// what does not depend on the inputs is computed.
 func (e *Engine) compile(ctx context.Context, i int) (Compiled, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -163,6 +163,9 @@ func (e *Engine) compile(ctx context.Context, i int) (Compiled, error) {
 	e.pools[i].made.Add(1)
 	e.pools[i].bytes = c.Bytes()
 	e.left -= c.Bytes()
+	if e.pools[i].made.Load() > 1 {
+		return c, nil
+	}
 	// Zeros may be no inputs that the network can take. The first prediction returns an error
 	// that is not due to the zeros.
 	var g Gaussian

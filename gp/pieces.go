@@ -3,6 +3,7 @@ package gp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -40,11 +41,20 @@ func (j *pieces) run(n int) error {
 		}
 	}
 	for first := whole * j.size; first < n && j.err == nil; {
-		size := min(j.e.pools[j.e.best(n-first)].size, n-first)
+		size := min(j.tail(n-first), n-first)
 		j.piece(first, size)
 		first += size
 	}
 	return j.err
+}
+
+// tail returns the size for the next piece of the last n inputs: the best size that is compiled
+// already, because compiling takes longer than a piece.
+func (j *pieces) tail(n int) int {
+	if q := j.e.pools[j.e.best(n)]; q.made.Load() > 0 {
+		return q.size
+	}
+	return j.size
 }
 
 // Run implements kernel.Job.
@@ -55,7 +65,7 @@ func (j *pieces) piece(first, n int) {
 	part, w := j.g.Rows(first, n), j.e.width
 	err := j.ctx.Err()
 	if err == nil {
-		err = j.e.one(j.ctx, j.x[first*w:(first+n)*w], &part)
+		err = j.e.one(j.ctx, j.size, j.x[first*w:(first+n)*w], &part)
 	}
 	if err != nil && first > 0 && j.ctx.Err() == nil {
 		err = fmt.Errorf("in the rows from %d on: %w", first, err)
@@ -67,10 +77,15 @@ func (j *pieces) piece(first, n int) {
 	}
 }
 
-// one predicts at inputs that one size holds.
-func (e *Engine) one(ctx context.Context, x []float64, g *Gaussian) error {
+// one predicts at inputs that one size holds: the best size if it is compiled already, or else the
+// given size, which is large enough.
+func (e *Engine) one(ctx context.Context, size int, x []float64, g *Gaussian) error {
 	n := len(x) / e.width
-	q, c, err := e.take(ctx, e.best(n))
+	i := e.best(n)
+	if e.pools[i].made.Load() == 0 || e.pools[i].size < n {
+		i = slices.IndexFunc(e.pools, func(q *pool) bool { return q.size == size })
+	}
+	q, c, err := e.take(ctx, i)
 	if err != nil {
 		return err
 	}
@@ -90,7 +105,7 @@ func (e *Engine) formOf(ctx context.Context, x []float64) (form, error) {
 		return f, nil
 	}
 	var g Gaussian
-	if err := e.one(ctx, x, &g); err != nil {
+	if err := e.one(ctx, e.pools[0].size, x, &g); err != nil {
 		return form{}, err
 	}
 	f = form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0}

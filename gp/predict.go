@@ -10,7 +10,7 @@ import (
 )
 
 // predictAtOnce bounds the inputs that [Predict] computes between two checks of the context.
-const predictAtOnce = 1000
+const predictAtOnce = 1024
 
 // Predict returns the distributions of the latent function at the inputs x [N,…], float32 or
 // float64, in the units of the network. It returns ctx's error if ctx ends first. A caller that

@@ -14,7 +14,7 @@ import (
 )
 
 // rowsAtOnce is the number of rows that are predicted between two reports of progress.
-const rowsAtOnce = 500
+const rowsAtOnce = 512
 
 // predictor predicts with a model, and tells how many of the rows are done.
 type predictor struct {

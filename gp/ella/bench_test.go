@@ -82,8 +82,12 @@ func BenchmarkPredictImages(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	e, err := gp.NewEngine(f.Posterior, x.Shape()[1:], gp.EngineOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
-		if _, err := gp.Predict(b.Context(), f.Posterior, x); err != nil {
+		if _, err := e.PredictAll(b.Context(), x); err != nil {
 			b.Fatal(err)
 		}
 	}

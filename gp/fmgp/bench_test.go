@@ -45,8 +45,12 @@ func BenchmarkStep(b *testing.B) {
 // BenchmarkPredict is the mean and the covariance of 1,000 rows.
 func BenchmarkPredict(b *testing.B) {
 	bench(b, func(b *testing.B, f *fitting) {
+		e, err := gp.NewEngine(f.post, f.p.Train.X.Shape()[1:], gp.EngineOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
 		for b.Loop() {
-			if _, err := gp.Predict(b.Context(), f.post, f.p.Train.X); err != nil {
+			if _, err := e.PredictAll(b.Context(), f.p.Train.X); err != nil {
 				b.Fatal(err)
 			}
 		}

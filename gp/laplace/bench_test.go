@@ -1,7 +1,6 @@
 package laplace
 
 import (
-	"context"
 	"testing"
 
 	"github.com/go-valla/valla/data/idx"
@@ -90,8 +89,12 @@ func BenchmarkPredictImages(b *testing.B) {
 		m.o.Likelihood, m.o.PriorStd = likelihood.Softmax{}, 1
 		q := p.fit(b, m.o)
 		b.Run(m.name, func(b *testing.B) {
+			e, err := gp.NewEngine(q, p.probe.Shape()[1:], gp.EngineOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
 			for b.Loop() {
-				if _, err := gp.Predict(context.Background(), q, p.probe); err != nil {
+				if _, err := e.PredictAll(b.Context(), p.probe); err != nil {
 					b.Fatal(err)
 				}
 			}

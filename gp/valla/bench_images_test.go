@@ -103,9 +103,12 @@ func BenchmarkResNet20(b *testing.B) {
 		return []*graph.Node{net.Forward(g, x), layer.Terms(g, x).Q}
 	}))
 	b.Run("predict", func(b *testing.B) {
-		posterior := newPosterior(net, layer)
+		engine, err := gp.NewEngine(newPosterior(net, layer), x.Shape()[1:], gp.EngineOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
 		predict := func() {
-			if _, err := gp.Predict(context.Background(), posterior, x); err != nil {
+			if _, err := engine.PredictAll(context.Background(), x); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -96,9 +96,12 @@ func BenchmarkPredict(b *testing.B) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, dt), func(b *testing.B) {
 				f, x, _ := benchFit(b, c.net, 100, dt)
-				p := newPosterior(f.Net, f.Layer)
+				e, err := gp.NewEngine(newPosterior(f.Net, f.Layer), x.Shape()[1:], gp.EngineOptions{})
+				if err != nil {
+					b.Fatal(err)
+				}
 				for b.Loop() {
-					g, err := gp.Predict(ctx, p, x)
+					g, err := e.PredictAll(ctx, x)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -51,7 +51,7 @@ func (w *rewriter) usually(s tensor.Shape, rows bool) int {
 // alike reports whether e, which broadcasts with an array of the shape full, has rows for each example
 // if that array has: it depends on the examples or was repeated for them.
 func (e *expr) alike(full tensor.Shape, rows bool) bool {
-	return e.rows || rows && len(e.shape) == len(full) && full[0] > 1 && e.shape[0] == full[0]
+	return e.rows || rows && len(full) > 0 && len(e.shape) == len(full) && full[0] > 1 && e.shape[0] == full[0]
 }
 
 // identity tells expressions apart: an operation and the operands' ids with its key.

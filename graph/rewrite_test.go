@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -208,5 +209,19 @@ func TestGradOfWhatIsSeenThrough(t *testing.T) {
 				wantClose(t, "second derivative", got[2][i], 6*v, 1e-12)
 			}
 		})
+	}
+}
+
+// TestScalarsOfABatch: products of scalars that depend on the examples are rewritten, too.
+func TestScalarsOfABatch(t *testing.T) {
+	b := graph.NewBuilder(tensor.Float64)
+	x, w := b.Input("x", 2, 1), b.Input("w", 3)
+	sum, weight := b.Sum(x), b.Sum(b.Square(w))
+	y := b.Mul(b.Mul(sum, weight), b.Mul(b.Exp(weight), b.Square(sum)))
+	m := newMachine(t, b, []*node{x, w}, []*node{y}, graph.Options{Varying: []*node{x}})
+	got := m.eval(t, [][]float64{{1, 2}, {0.5, 0, 0.25}})
+	s, v := 3.0, 0.25+0.0625
+	if want := s * v * math.Exp(v) * s * s; math.Abs(got[0][0]-want) > 1e-14*want {
+		t.Errorf("%g, want %g", got[0][0], want)
 	}
 }

@@ -370,7 +370,7 @@ func muddled(n int, seed uint64) *data.Set {
 	return set
 }
 
-// TestCalibrateSets: sets of both kinds hold their probability and are those of the row alone.
+// TestCalibrateSets: sets of both kinds hold their probability. A row alone has the same sets.
 func TestCalibrateSets(t *testing.T) {
 	set := thirds(2400, 5)
 	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(holdout.UpTo(400, 2000))

@@ -106,7 +106,7 @@ func TestFitIsTheMethods(t *testing.T) {
 	}
 }
 
-// A fit without settings is VaLLA's, and that of nil settings is the method's default.
+// A fit without settings uses VaLLA. A fit with nil settings uses the method's defaults.
 func TestFitDefaults(t *testing.T) {
 	s, how, err := FitOptions{}.method()
 	if err != nil || how.Name != method.Default || inJSON(t, s) != inJSON(t, &vallagp.Settings{}) {
@@ -144,7 +144,7 @@ func TestFitRestoresTheBestPosterior(t *testing.T) {
 		nll += metric.GaussianNLL(p.Mean[i], p.Variance[i], y) / float64(held.N())
 	}
 	res := f.History[1].Result
-	// The density of y is that of the standardised one divided by the scale.
+	// The density of y is the density of the standardised y divided by the scale.
 	near(t, "validation NLL", nll-math.Log(f.NoiseStds()[0]/math.Sqrt(f.NoiseVariance())), res.BestValue, 1e-9)
 	for _, h := range res.History {
 		if h.Validation < res.BestValue {
@@ -271,7 +271,7 @@ func TestFitErrors(t *testing.T) {
 	oneLine(t, err, `fit: row `, `target "y"`, "found +Inf")
 }
 
-// foreignSettings are those of a method that the table does not have.
+// foreignSettings are settings of a method that the table does not have.
 type foreignSettings struct{ gp.Settings }
 
 // What a fit reports while it goes on.
@@ -290,7 +290,7 @@ func TestFitProgress(t *testing.T) {
 	}
 }
 
-// Every row of the table can be fitted with its defaults, and is what it says it is.
+// Every row of the table can be fitted with its defaults, and the posterior has the row's name.
 func TestEveryMethodWithItsDefaults(t *testing.T) {
 	m, set := newTestModel(t, tensor.Float64, 0, 3), wave(30, 1)
 	for _, how := range method.All() {
@@ -320,7 +320,7 @@ func TestInducingPointsOfClasses(t *testing.T) {
 	}
 	few := &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: data.TakeRows(wave(4, 1).X, repeat(4, 40)), Y: data.TakeRows(wave(4, 1).Y, repeat(4, 40))}
 	g := fit(t, newTestModel(t, tensor.Float64, 0, 3), few, FitOptions{Settings: quickFit(), Validation: new(0.0)})
-	// Notes on the network, which is untrained, come after that of the method.
+	// Notes on the network, which is untrained, come after the note of the method.
 	if n := g.History[1].Notes; g.String() != "VaLLA 4" || len(n) == 0 || !strings.HasPrefix(n[0], "4 inducing points instead of 8") || g.History[1].Label != "VaLLA 4" {
 		t.Errorf("%v: %q", g, g.History[1].Notes)
 	}

@@ -328,7 +328,7 @@ func near(t testing.TB, what string, got, want, tol float64) {
 	}
 }
 
-// copyArrays overwrites the arrays of a network by those of another of the same form.
+// copyArrays overwrites the arrays of the network to by the arrays of from, which has the same form.
 func copyArrays(to, from layers.Sequential) {
 	source := layers.Arrays(from)
 	for i, p := range layers.Arrays(to) {

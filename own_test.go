@@ -18,7 +18,7 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// ownSettings are those of a method whose mean is twice the network's output, and whose
+// ownSettings are settings of a method whose mean is twice the network's output, and whose
 // probabilities are softmax of a third of the mean.
 type ownSettings struct{}
 
@@ -67,9 +67,9 @@ func init() {
 		}})
 }
 
-// TestOwnPredictions: what a posterior with a mean and probabilities of its own says of them is
-// noted, the probabilities are the usual ones of a model, batch by batch or not, and
-// calibrations correct them.
+// TestOwnPredictions: a posterior with its own mean and probabilities describes both, and a note
+// repeats this description. The model returns these probabilities as usual, batch by batch or not,
+// and calibrations correct the probabilities.
 func TestOwnPredictions(t *testing.T) {
 	network, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 3)
 	m := fit(t, network, set, FitOptions{Settings: &ownSettings{}, Validation: new(0.0)})

@@ -78,8 +78,8 @@ func TestPartsOnTables(t *testing.T) {
 		if d := math.Hypot(p.epistemic, p.aleatoric) - p.std; math.Abs(d) > 1e-9 {
 			t.Errorf("%s: the parts are off their sum by %g", name, d)
 		}
-		// Within a factor of 1.5 of the residuals: that on rows that the network was trained on,
-		// which is too small, and that on others, to which what it does not know adds.
+		// Within a factor of 1.5 of the residuals. The residual on training rows is too small. The
+		// residual on other rows is too large: what the network does not know adds to this residual.
 		if p.aleatoric < p.trained/1.5 || p.aleatoric > 1.5*p.residual {
 			t.Errorf("%s: noise part %g, residual %g in training and %g on other rows", name, p.aleatoric, p.trained, p.residual)
 		}

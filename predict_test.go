@@ -173,7 +173,7 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 	}
 }
 
-// Probabilities are those of the latent Gaussian, by either link.
+// Probabilities follow from the latent Gaussian, by either link.
 func TestPredictProbs(t *testing.T) {
 	m := fit(t, newTestClasses(t, tensor.Float64, 3), thirds(40, 1), FitOptions{Settings: &laplace.Settings{Structure: "kfac", Hyper: "marglik"}})
 	x := wave(20, 4).X
@@ -255,7 +255,7 @@ func TestPredictErrors(t *testing.T) {
 	oneLine(t, err, "predict: row 0", `target "y"`)
 }
 
-// TestOnRows: who waits for many rows hears of parts of them.
+// TestOnRows: a prediction of many rows reports parts of the rows.
 func TestOnRows(t *testing.T) {
 	m := newTestModel(t, tensor.Float64, 3, 4)
 	set := wave(1000*runtime.GOMAXPROCS(0), 3)

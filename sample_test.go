@@ -26,8 +26,8 @@ func drawn(t *testing.T, m *Model, x *tensor.Dense, o SampleOptions) []float64 {
 	return s.Float64s()
 }
 
-// TestSample: means, variances and covariances between rows are those of the predictions, without
-// and with noise; for two targets, each in its units.
+// TestSample: samples have the predictions' means, variances and covariances between rows, without
+// and with noise. There are two targets, each in its units.
 func TestSample(t *testing.T) {
 	const n, many = 5, 40_000
 	two, err := Train(t.Context(), twins(200, 1), quickTrain())
@@ -86,7 +86,7 @@ func TestSampleCalibrated(t *testing.T) {
 	}
 }
 
-// TestSampleClasses: probabilities of each function, whose mean is near that of samples row by row.
+// TestSampleClasses: each function has probabilities, whose mean is near the mean of samples row by row.
 func TestSampleClasses(t *testing.T) {
 	classes := newTestClasses(t, tensor.Float32, 3)
 	m := fit(t, classes, thirds(60, 3), FitOptions{Settings: &laplace.Settings{Hyper: "fixed", PriorStd: 0.7}, Validation: new(0.0)})

@@ -176,7 +176,7 @@ func TestTrainOnGivenRows(t *testing.T) {
 	oneLine(t, err, `train: expected the features ["a" "b"], found ["b" "a"]`)
 }
 
-// mean is that of column k of rows of a width.
+// mean returns the mean of column k of v, whose rows have the given width.
 func mean(v []float64, k, width int) float64 {
 	sum := 0.0
 	for i := k; i < len(v); i += width {

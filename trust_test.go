@@ -66,8 +66,8 @@ func inFloat64(t rapid.TB, m *Model) *Model {
 	return &c
 }
 
-// checkTrust checks the predictions of a fitted model, and those of a float32 model against
-// those of the same model in float64.
+// checkTrust checks the predictions of a fitted model. It also compares the predictions of a
+// float32 model with the predictions of the same model in float64.
 func checkTrust(t rapid.TB, m *Model, x *tensor.Dense) {
 	t.Helper()
 	p, err := m.Predict(context.Background(), x, PredictOptions{})

@@ -14,9 +14,9 @@ import (
 )
 
 // Update adds the rows of a set to the posterior without a new fit, and returns a model with
-// the result; m stays as it is. The posterior becomes exactly that of a fit to the old and the
-// new rows with the same hyper-parameters. Everything else stays: the weights, the scaling of
-// inputs and targets, the noise, and what the method has chosen, such as inducing points.
+// the result; m stays as it is. The posterior becomes exactly the posterior of a fit to the old
+// and the new rows with the same hyper-parameters. Everything else stays: the weights, the scaling
+// of inputs and targets, the noise, and the method's choices, such as inducing points.
 //
 // If the mean of the posterior is the network's output, the mean stays, and the error bars become smaller near
 // the new rows. In this module only SFR with its own mean follows the new targets. If rows cannot be added exactly

@@ -23,8 +23,8 @@ func apart(set *data.Set, first int) (a, b *data.Set) {
 	return set.Rows(rows[:first]), set.Rows(rows[first:])
 }
 
-// TestUpdateIsFit: what a model predicts after an update is what it predicts after a fit to
-// all rows, in the units of the data. The old model stays, and the file holds the new one.
+// TestUpdateIsFit: a model predicts the same after an update as after a fit to all rows, in
+// the units of the data. The old model stays, and the file holds the new one.
 func TestUpdateIsFit(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		m, all := newTestModel(t, tensor.Float64, 0, 4), wave(40, 1)

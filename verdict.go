@@ -101,7 +101,7 @@ func (m *Model) both(ctx context.Context, rows jury) (network, posterior judged,
 	return network, posterior, err
 }
 
-// judge compares predictions of the network alone with those of the posterior.
+// judge compares predictions of the network alone with predictions of the posterior.
 func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, error) {
 	v := &Verdict{Rows: network.N(), MAPNLL: kernel.Mean(network.nlls), NLL: kernel.Mean(posterior.nlls)}
 	diff := make([]float64, v.Rows)

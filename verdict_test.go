@@ -35,7 +35,7 @@ func verdict(t *testing.T, m *Model, set *data.Set, o FitOptions) *Verdict {
 }
 
 // TestVerdict compares a verdict with the scores of both models, and its standard error with
-// that of the rows' differences.
+// the standard error of the rows' differences.
 func TestVerdict(t *testing.T) {
 	m, set := trained(t)
 	judge := wave(50, 9)
@@ -382,8 +382,8 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	}
 }
 
-// TestPseudoImages: a network that has memorised its images is validated with parts of them, and one
-// that does not with images held out.
+// TestPseudoImages: a network that has memorised its images is validated with parts of the images.
+// Any other network is validated with images held out.
 func TestPseudoImages(t *testing.T) {
 	const n, side = 40, 16
 	x, y, rng := make([]float64, n*side*side), make([]float64, n), holdout.Rand(5, 0)

@@ -122,7 +122,7 @@ func TestFromWeightsErrors(t *testing.T) {
 	oneLine(t, from(path, &zero, WeightOptions{}), path, "mean squared residual is 0, expected a positive number")
 }
 
-// Weights that are not those of the network are refused, whatever the form.
+// Weights that do not belong to the network are refused, whatever the form.
 func TestFromWeightsOfAnotherForm(t *testing.T) {
 	for _, f := range formCases[1:] {
 		m := f.build(t, taskCases[0].outputs, tensor.Float64)

@@ -70,7 +70,7 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	return nil
 }
 
-// names completes one of a list.
+// names returns a function that completes a name of the list.
 func names(list func() []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return list(), cobra.ShellCompDirectiveNoFileComp
@@ -94,7 +94,7 @@ func following(typed string, names []string) []string {
 	return list
 }
 
-// endings completes the names of files with one of these endings.
+// endings returns a function that completes the names of files with an ending of the list.
 func endings(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveFilterFileExt)
 }

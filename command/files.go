@@ -53,7 +53,7 @@ func resolved(path string) string {
 	return path
 }
 
-// beside returns the path for a second file beside the one at path: m.part.valla for m.valla.
+// beside returns the path for a second file beside the file at path: m.part.valla for m.valla.
 func beside(path string) string {
 	ext := filepath.Ext(path)
 	return strings.TrimSuffix(path, ext) + ".part" + ext

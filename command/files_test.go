@@ -11,7 +11,7 @@ import (
 	"github.com/go-valla/valla"
 )
 
-// TestInputsAreKept: no command replaces what it reads, under whatever name, nor a device.
+// TestInputsAreKept: no command replaces its inputs, under whatever name, nor a device.
 func TestInputsAreKept(t *testing.T) {
 	t.Parallel()
 	dir := fitted(t)

@@ -110,7 +110,7 @@ func checkResNet(t *testing.T, dir, label string) {
 }
 
 // TestForms: a network of layers described in a file is trained, and its weights go into a
-// fit as those of a network from elsewhere.
+// fit as the weights of a network from elsewhere do.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -47,8 +47,8 @@ func interrupted(t *testing.T, dir, checkpoint string, args ...string) result {
 	return result{stdout.String(), progressLines.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
 }
 
-// TestInterruptAndResume stops a fit, looks at what it left, and goes on: the end
-// must be that of a fit that was not stopped.
+// TestInterruptAndResume stops a fit, looks at the files that the fit left, and goes on.
+// The result must be the result of a fit that was not stopped.
 func TestInterruptAndResume(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to other processes")

@@ -27,7 +27,7 @@ type killed struct {
 	args []string
 	out  string // the file that it writes; "" for several
 	// read returns what the outputs say, in a form that is the same for the same result; "" where
-	// there are none. An error says that one of them is torn.
+	// there are no outputs. An error says that an output is torn.
 	read func(dir string) (string, error)
 
 	whole string        // what the outputs of an undisturbed run say
@@ -90,7 +90,7 @@ map: {iterations: 2000}
 methods: [{method: map}, {method: lla}, {method: valla, optimizer: adam, inducing: 4, iterations: 300, patience: 0}]
 `
 
-// undisturbed runs the command once, and removes what it has written.
+// undisturbed runs the command once, and removes the files that the command has written.
 func (k *killed) undisturbed(t *testing.T, dir string) {
 	t.Helper()
 	start := time.Now()

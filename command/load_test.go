@@ -214,7 +214,7 @@ func sameAnswer(a, b string) bool {
 	return len(x) > 0 && slices.EqualFunc(x, y, func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(y)) })
 }
 
-// numbersOf are those of an answer, of JSON or as bytes behind it.
+// numbersOf returns the numbers of an answer, which are in its JSON or are bytes behind the JSON.
 func numbersOf(answer string) (out []float64) {
 	var a struct{ Outputs []struct{ Data []float64 } }
 	d := json.NewDecoder(strings.NewReader(answer))
@@ -230,7 +230,7 @@ func numbersOf(answer string) (out []float64) {
 	return out
 }
 
-// metric is one of the server's.
+// metric returns the value of the server's metric of this name.
 func (s *served) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	a, err := http.Get(s.url + "/metrics")
@@ -263,7 +263,7 @@ func (l *loaded) report(rows int, most float64) {
 	early, late := slices.Max(l.memory[:half]), slices.Max(l.memory[half:])
 	l.t.Logf("requests of %d rows, capacity %.0f/s: %d in %.0f s, statuses %v; answered: p50 %v, p99 %v, longest %v; %g at hand at most; memory %.0f and then %.0f MB at most",
 		rows, most, sum, took, l.counts, l.times[n/2], l.times[n*99/100], l.times[n-1], slices.Max(l.queued), early, late)
-	// A full queue at the rate of the answers, and those of the clients that the server has not
+	// A full queue at the rate of the answers, and the requests that the server has not
 	// looked at. Ten times as much is for a machine that does other work, too; a queue without a
 	// bound would take half of the test's time.
 	wait := queue*took/float64(n) + clients*took/float64(sum)

@@ -218,7 +218,7 @@ func fitted(t *testing.T) string {
 	return dir
 }
 
-// sure makes the noise of a model's network a hundredth of what it is.
+// sure divides the standard deviation of the noise of m by a hundred.
 func sure(t *testing.T, m *valla.Model) {
 	t.Helper()
 	r, ok := m.Task.Outputs.(*task.Regression)

@@ -113,7 +113,7 @@ func (c showCommand) show(to io.Writer, path string) error {
 	t.AppendHeader(table.Row{"layer", "output", "parameters", "arrays", "Jacobian"})
 	for _, r := range rows {
 		between := " "
-		if len(r.Arrays) > 3 { // those of a block
+		if len(r.Arrays) > 3 { // the arrays of a block
 			between = "\n"
 		}
 		t.AppendRow(table.Row{r.Layer, fmt.Sprint(r.Output), r.Parameters, strings.Join(r.Arrays, between), jacobianOf(r, chosen, dense)})

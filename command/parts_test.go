@@ -25,8 +25,8 @@ func same(t *testing.T, dir, a, b string) {
 	}
 }
 
-// TestPredictParts: in parts, in one process or in an array of jobs, the predictions are those of
-// the loop, byte for byte.
+// TestPredictParts: in parts, in one process or in an array of jobs, the predictions equal the
+// loop's predictions, byte for byte.
 func TestPredictParts(t *testing.T) {
 	t.Parallel()
 	dir := fitted(t)

@@ -17,7 +17,7 @@ type clock struct{ t time.Time }
 
 func (c *clock) after(d time.Duration) { c.t = c.t.Add(d) }
 
-// fake returns a drawer with a clock of its own, and what it writes.
+// fake returns a drawer, the drawer's own clock, and the buffer that the drawer writes to.
 func fake(terminal bool) (*drawer, *clock, *bytes.Buffer) {
 	var out bytes.Buffer
 	c := &clock{time.Unix(1000, 0)}

@@ -68,7 +68,7 @@ func checkTargetScores(t *testing.T, dir, label string) {
 		t.Fatalf("evaluation %+v", e)
 	}
 	for _, s := range e.Scores {
-		// The noise of y has standard deviation 0.2, that of z is a sine of amplitude 1.
+		// The noise of y has standard deviation 0.2, the noise of z is a sine of amplitude 1.
 		y, z := s["rmse_y"].(float64), s["rmse_z"].(float64)
 		if c := s["coverage"].(float64); len(s) != 10 || !(c > 0.8 && c <= 1) || s["level"] != 0.95 || !(y > 0.15 && y < 0.8) || !(z > 0.4 && z < 3) || !(s["nll"].(float64) < 6) || !(s["crps_z"].(float64) > s["crps_y"].(float64)) {
 			t.Errorf("scores %v", s)

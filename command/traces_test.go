@@ -43,7 +43,7 @@ func collecting(t *testing.T) (address string, spans *sync.Map) {
 }
 
 // TestServeTraces: a collector gets the spans of a request, which belong to the client's trace, with
-// its time in the queue and that of the computation within.
+// the time in the queue and the time of the computation within.
 func TestServeTraces(t *testing.T) {
 	dir := t.TempDir()
 	rooms(t, dir)

@@ -1,6 +1,6 @@
 // Package compare finds out which method suits a network and its data. It calibrates the network by rows
 // held out, fits methods to the rows of the training, the cheapest first, as long as a budget of time lasts,
-// and scores all of them on the same rows.
+// and scores all methods on the same rows.
 package compare
 
 import (

@@ -17,7 +17,7 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// names are those of the results, sorted.
+// names returns the names of the results, sorted.
 func (c *Comparison) names() (out []string) {
 	for _, r := range c.Results {
 		out = append(out, r.Name)
@@ -45,7 +45,7 @@ func run(t *testing.T, m *valla.Model, set *data.Set, o Options) *Comparison {
 	return c
 }
 
-// TestCompare: on rows of their own the results are those of fits and calibrations by hand.
+// TestCompare: on rows of their own the results equal the results of fits and calibrations by hand.
 func TestCompare(t *testing.T) {
 	m, set := trained(t)
 	held := wave(120, 7)

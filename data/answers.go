@@ -151,7 +151,7 @@ func needed(codes []int32, list []Word) *Words {
 	return w
 }
 
-// Summary returns a line for each column that is not one of plain numbers.
+// Summary returns a line for each column that does not hold plain numbers.
 func (e *Encoding) Summary() []string {
 	var lines []string
 	for _, c := range e.Columns {

@@ -158,8 +158,8 @@ func (t *lineRows) syntax(err error) error {
 // stand within a cell of the others.
 const separators = "\t;|,"
 
-// separator returns the character that separates the cells of a text, by its first lines: of
-// those in the first line the one that most other lines have as often.
+// separator returns the character that separates the cells of a text, by its first lines: of the
+// characters in the first line, the character that most other lines have as often.
 func separator(start []byte) byte {
 	lines := outside(start)
 	best, most := byte(','), 0

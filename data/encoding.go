@@ -182,8 +182,8 @@ func (e *Encoding) Check() error {
 	return nil
 }
 
-// Apply returns the inputs [N,D] of a table whose columns with the numbers at are those of the
-// encoding, in their order. lacking, which may be nil, counts the missing values of the columns
+// Apply returns the inputs [N,D] of a table whose columns with the numbers at are the encoding's
+// columns, in their order. lacking, which may be nil, counts the missing values of the columns
 // that training rows did not lack; the median stands for them.
 func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.Dense, error) {
 	n, d := t.N(), len(e.Features())

@@ -130,7 +130,7 @@ func (p *parquetRows) rows(b *batch, n int) error {
 	return b.room()
 }
 
-// cell returns the value of a cell, which is in row i after those of b, and adds its word.
+// cell returns the value of a cell, which is in row i after the rows of b, and adds its word.
 func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
 	v, word, number := 0.0, "", false
 	if !cell.IsNull() {

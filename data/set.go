@@ -63,7 +63,7 @@ func Gather[T any](dst, src []T, width int, rows []int) {
 	}
 }
 
-// Split divides the row numbers 0...n-1 at random. test holds n*fraction of them, rounded to
+// Split divides the row numbers 0...n-1 at random. test holds n*fraction numbers, rounded to
 // the nearest number, which is at least 0 and at most n; train holds the others. Both are in
 // random order.
 func Split(n int, fraction float64, rng *rand.Rand) (train, test []int) {

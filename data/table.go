@@ -70,7 +70,7 @@ type TableReader struct {
 //     whichever the first lines have; also packed as .gz, .zst, .bz2 or .zip. The path
 //     [Stdin] means such a text. A first row with a word is the header; without one the
 //     columns are called x0, x1, ... A first row that may be either is an error, unless
-//     Header says what it is.
+//     Header says whether the row is the header.
 //   - .parquet: flat columns of numbers, text, booleans, dates and times.
 //   - .npy: an array [N] or [N,K], whose columns are called x0, x1, ...
 //   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...

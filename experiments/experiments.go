@@ -95,8 +95,8 @@ func WriteTables(w io.Writer, dir, name, profile string) error {
 	return report.WriteText(w, dir, name, profile)
 }
 
-// Report writes the published results, and those in the folder dir, as one HTML page and as
-// Markdown to that folder. A cell of the folder stands instead of the published one of the same
+// Report writes the published results, and the results in the folder dir, as one HTML page and as
+// Markdown to that folder. A cell of the folder stands instead of the published cell of the same
 // method, settings, data set and seed. It returns the paths of both files, and a line for each
 // damaged file, whose cell the report shows as missing. A folder that does not exist is an error.
 func Report(dir string) (files, damaged []string, err error) {

@@ -180,8 +180,8 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// Rows that are only planned stand beside the published numbers by their labels, which are
-// those of the paper's tables. Finished ones do so by their method and settings.
+// Rows that are only planned stand beside the published numbers by their labels, which are the
+// labels of the paper's tables. Finished ones do so by their method and settings.
 func TestPublishedLabels(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"year", "airline", "taxi", "mnist", "fmnist"} {

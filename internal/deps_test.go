@@ -141,7 +141,7 @@ func TestDependencyOrder(t *testing.T) {
 	}
 }
 
-// TestBeamStaysOut: the modules that Beam needs are those of the nested module alone.
+// TestBeamStaysOut: only the nested module needs the modules that Beam needs.
 func TestBeamStaysOut(t *testing.T) {
 	graph, err := exec.Command("go", "mod", "graph").Output()
 	if err != nil {
@@ -161,7 +161,7 @@ func inModule(path string) (string, bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// testHelper names packages made for tests, which those of any level may use.
+// testHelper reports whether path is a package made for tests, which packages of any level may use.
 func testHelper(path string) bool {
 	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest"
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestFailureMessages: every message that docs/faq.md explains is one of the program, whose parts
-// stand in its strings in this order.
+// TestFailureMessages: every message that docs/faq.md explains is a message of the program. Its
+// parts stand in the program's strings in this order.
 func TestFailureMessages(t *testing.T) {
 	text, err := os.ReadFile("../docs/faq.md")
 	if err != nil {
@@ -42,8 +42,8 @@ func settingsFor(part string) string {
 	return regexp.MustCompile(`([^:|]|^)--([a-z-]+)`).ReplaceAllString(valued, "$1(?:--$2|the setting $2)")
 }
 
-// stringsOf has all strings of the Go files below a folder that are no tests, and of Go's
-// encoding/json, whose messages stand in those of this program, a line for each expression.
+// stringsOf returns all strings of the Go files below dir that are no tests, and of Go's
+// encoding/json, which are part of this program's messages, a line for each expression.
 func stringsOf(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

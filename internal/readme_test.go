@@ -71,9 +71,9 @@ func TestQuotedCode(t *testing.T) {
 	}
 }
 
-// TestReadmeCommands runs every command line of the documents, those of a document in order, in a
-// folder with the files it speaks of. Fits of the pages below docs make a few steps only. The
-// tests' own commands are run by whoever runs this.
+// TestReadmeCommands runs every command line of the documents, in the order of a document, in a
+// folder with the files that the document names. Fits of the pages below docs make a few steps
+// only. The tests' own commands are run by whoever runs this.
 func TestReadmeCommands(t *testing.T) {
 	bin := command(t)
 	for _, page := range documents(t) {
@@ -357,7 +357,7 @@ func pictures(t *testing.T, dir string) {
 	}
 }
 
-// simpleNet writes net.npz, a perceptron for two inputs, in the place of the one of PyTorch.
+// simpleNet writes net.npz, a perceptron for two inputs, in the place of PyTorch's file.
 func simpleNet(t *testing.T, dir string) {
 	t.Helper()
 	net, err := layers.MLP{Inputs: 2, Hidden: []int{8}, Outputs: 1, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))

@@ -32,7 +32,7 @@ var activations = map[Activation]func(*graph.Builder, *graph.Node) *graph.Node{
 // Activations lists the known names in alphabetical order.
 func Activations() []Activation { return slices.Sorted(maps.Keys(activations)) }
 
-// Check returns an error that lists the known names if a is not one of them.
+// Check returns an error that lists the known names if a is not a known name.
 func (a Activation) Check() error {
 	if err := a.check(); err != nil {
 		return fmt.Errorf("layers: %w", err)

@@ -47,7 +47,7 @@ var someForms = []struct {
 		`{"kind":"resnet","channels":1,"blocks":[1,1],"shortcut":"projection","outputs":3,"large":true,"bottleneck":true}`},
 }
 
-// TestLargeResNets compares the numbers of parameters with those of torchvision's networks.
+// TestLargeResNets compares the numbers of parameters with the numbers of torchvision's networks.
 func TestLargeResNets(t *testing.T) {
 	for depth, want := range map[int]int{18: 11_689_512, 34: 21_797_672, 50: 25_557_032, 101: 44_549_160, 152: 60_192_808} {
 		f, err := NewLargeResNet(depth, 1000)
@@ -108,8 +108,8 @@ func sameForm(t *testing.T, data []byte, want Form) {
 	}
 }
 
-// The fingerprints are those of networks that these forms built, from the same random
-// numbers, before forms were lists of layers: published results depend on them.
+// The fingerprints belong to networks that these forms built, from the same random numbers,
+// before forms were lists of layers. Published results depend on these start values.
 func TestFormsKeepTheirStartValues(t *testing.T) {
 	want := map[tensor.Dtype][]string{
 		tensor.Float32: {"43cf2f201cf97a577a4edf39fcb5f3f8", "72cbc13f47098be263f79625fcccf103",
@@ -146,7 +146,7 @@ func TestInputShapes(t *testing.T) {
 	}
 }
 
-// formErrors are forms that Check refuses, with what it says.
+// formErrors are forms that Check refuses, with Check's errors.
 var formErrors = []struct {
 	form Form
 	want string

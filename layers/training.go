@@ -17,7 +17,7 @@ type Update struct {
 }
 
 // Training writes the outputs of net while it is trained: the outputs of its Training method if
-// it is a [Trainer], those of its parts in training if it is a [Composite], else those of Forward.
+// net is a [Trainer], its parts' outputs in training if net is a [Composite], else Forward's.
 func Training(b *graph.Builder, net Network, x *graph.Node) (*graph.Node, []Update) {
 	switch n := net.(type) {
 	case Trainer:

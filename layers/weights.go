@@ -49,7 +49,7 @@ func save(path string, net Network) error {
 //   - a state dictionary of PyTorch, .pt or .pth, of which nothing is executed.
 //
 // The arrays may be named
-//   - like the parameters, as [Save] does, all of them below modules such as module.model.;
+//   - like the parameters, as [Save] does, all names below modules such as module.model.;
 //   - as in PyTorch's state dictionaries, K.weight, K.bias, K.running_mean and
 //     K.running_var. The order in which the K appear is the order of the layers, but K that
 //     differ only in their numbers are sorted by these (0, 3, 10; fc1, fc2). If the shapes
@@ -128,7 +128,7 @@ func distinct(net Network) ([]*graph.Param, error) {
 }
 
 // checkShapes returns an error that names the first array of another shape than its
-// parameter, and the names of all of them if there are several.
+// parameter. The error names all such arrays if there are several.
 func (f *weightFile) checkShapes(names []string, params []*graph.Param, l Layout) error {
 	var first error
 	var wrong []string

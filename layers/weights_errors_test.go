@@ -169,7 +169,7 @@ func TestLoadFolderErrors(t *testing.T) {
 	}
 }
 
-// Without numbers the order of layers is that of the archive; a folder has none.
+// Without numbers the layers have the order of the archive. A folder has no order.
 func TestLoadFolderWithoutOrder(t *testing.T) {
 	net := newMLP(t, tensor.Float64, 1, 3, 3, 3)
 	f, dir := torchFile(t, net, "hidden", "classifier"), t.TempDir()

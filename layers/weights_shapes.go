@@ -178,7 +178,7 @@ func (f *weightFile) layer(g *group) string {
 	return "weights " + dims(w.Shape())
 }
 
-// perceptron describes dense layers of which each takes what the one before gives.
+// perceptron describes dense layers of which each takes the outputs of the layer before.
 func (f *weightFile) perceptron(found []*group) string {
 	var widths []int
 	for i, g := range found {

@@ -234,7 +234,7 @@ func TestShardsAreTheLoop(t *testing.T) {
 }
 
 // TestSumsDoNotDependOnWorkers: the model of all rows is the same, to the last bit, for any number
-// of workers and any order of the parts; the sums of one part are those of all, up to rounding.
+// of workers and any order of the parts. One part gives the sums of all parts, up to rounding.
 func TestSumsDoNotDependOnWorkers(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		dir := t.TempDir()

@@ -131,8 +131,8 @@ func TestMAPKeepsStatistics(t *testing.T) {
 	}
 }
 
-// TestParts: the loss and the gradients of a mini-batch in parts are those of the
-// whole one.
+// TestParts: a mini-batch in parts has the loss and the gradients of the whole
+// mini-batch.
 func TestParts(t *testing.T) {
 	x, y := images(3, 24)
 	net := normNet(t)

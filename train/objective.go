@@ -119,7 +119,7 @@ func (s *snapshot) take(arrays []Array, numbers any) error {
 	return nil
 }
 
-// restore makes the objective what it was when the snapshot was taken.
+// restore brings the objective back to the state in which the snapshot was taken.
 func (s *snapshot) restore(arrays []Array, numbers any) error {
 	if err := decodeNumbers(s.numbers, numbers); err != nil {
 		return err

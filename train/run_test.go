@@ -53,7 +53,7 @@ func TestRunMinimises(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The minimum of the expected loss is θ = 0; the targets have deviation 1, and
-	// the mean over some hundred of them about 0.1.
+	// the mean over some hundred targets about 0.1.
 	for _, p := range o.params {
 		for _, x := range float64s(p.Value) {
 			if math.Abs(x) > 0.3 {

@@ -115,7 +115,7 @@ func TestStateResumes(t *testing.T) {
 	}
 }
 
-// TestBestStateHasTheNumbers: array and numbers at the end are those of the best
+// TestBestStateHasTheNumbers: array and numbers at the end belong to the best
 // validation, unless the last state is to be kept.
 func TestBestStateHasTheNumbers(t *testing.T) {
 	for _, last := range []bool{false, true} {

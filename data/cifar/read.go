@@ -33,7 +33,7 @@ type Splits struct {
 
 // CIFAR10 returns the pictures of animals and vehicles (Krizhevsky 2009) from the folder
 // dir. The folder holds the files data_batch_1.bin to data_batch_5.bin and test_batch.bin;
-// each may have .gz after its name. If the folder holds none of them, CIFAR10 reads the file
+// each may have .gz after its name. If the folder has no such file, CIFAR10 reads the file
 // [Archive] there.
 //
 // Batches 1 to 4 may be absent; Have says which are there. Batch 5, which has the validation

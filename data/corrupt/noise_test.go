@@ -7,7 +7,7 @@ import (
 )
 
 // spread returns mean and standard deviation of the values a corruption makes of a
-// flat 100×100 image: 30,000 of them, so that a mean is known to 0.6 % of the
+// flat 100×100 image: 30,000 values, so that a mean is known to 0.6 % of the
 // deviation, and the deviation to 0.4 %. The tests allow four times as much.
 func spread(t *testing.T, name string, severity int, v uint8) (values []uint8, mean, deviation float64) {
 	t.Helper()

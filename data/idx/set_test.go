@@ -146,7 +146,7 @@ func TestSplitsErrors(t *testing.T) {
 }
 
 // The counts are published. Fashion-MNIST has as many images of each class; the
-// counts of MNIST's digits are those of its test set at
+// counts of MNIST's digits are the counts of its test set at
 // http://yann.lecun.com/exdb/mnist/ as commonly tabulated (980 zeros, 1135 ones).
 func TestFixtureMNIST(t *testing.T) {
 	for _, c := range []struct {

@@ -82,7 +82,7 @@ func TestOblongHalfTurn(t *testing.T) {
 }
 
 // A 3×3 image turned by 45 degrees, by hand, with r = √½: the pixel at the top
-// left comes from the point (1, 1-2r) above the top middle, the one at the top
+// left comes from the point (1, 1-2r) above the top middle, the pixel at the top
 // middle from (1+r, 1-r), and the others by symmetry.
 func TestHandComputed45(t *testing.T) {
 	r := math.Sqrt(0.5)

@@ -18,7 +18,7 @@ import (
 //	y = sin(4x) + 0.1 e,  e ~ N(0,1) independently,
 //
 // where e is drawn from rand.NewPCG(0, 8) in the order of x. Examples with ½ < |x| < 1 are
-// for training, those with |x| < ½ for validation, and all of them for testing.
+// for training, examples with |x| < ½ for validation, and all examples for testing.
 func sineParts() (train, validation, test *data.Set) {
 	const n = 300
 	rng := rand.New(rand.NewPCG(0, 8))

@@ -10,7 +10,7 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Neighbours are h = 4/299 apart and lie at ±h/2, ±3h/2 and so on: 37 of them on either
+// Neighbours are h = 4/299 apart and lie at ±h/2, ±3h/2 and so on: 37 points on either
 // side are nearer than 1/2 = 37.4 h, and 75 are nearer than 1 = 74.7 h. The
 // mean square of the noise from 300 values has a relative standard deviation of
 // sqrt(2/300) = 0.08; five of those are allowed.

@@ -148,8 +148,8 @@ func TestFixtureConformance(t *testing.T) {
 	}
 }
 
-// counts reads a set and returns how many examples it has, how many of them are for
-// testing, and how many features or classes.
+// counts reads a set and returns its numbers of examples, of test examples, and of
+// features or classes.
 func counts(t *testing.T, s Set, folder string) (examples, test, values int) {
 	t.Helper()
 	if s.HasImages() {

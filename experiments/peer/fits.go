@@ -61,8 +61,8 @@ var fits = []fit{
 	{name: "k-means", wanted: 5, data: "50,000 × 3,072", method: "k-means", row: "100 centres", own: kMeans},
 }
 
-// chosenFits returns the rows with one of the names, which are separated by commas, or with a
-// name that goes on with a hyphen; all for "".
+// chosenFits returns the rows that names lists, separated by commas. A listed name also stands for
+// rows whose name goes on with a hyphen. chosenFits returns all rows for "".
 func chosenFits(names string) ([]fit, error) {
 	if names == "" {
 		return fits, nil

@@ -18,8 +18,8 @@ type recorded struct {
 	first        []float64
 }
 
-// Our side goes on to compute what it was compared with: in float64 to 1e-6, in float32 to
-// the tolerance of the comparison.
+// Our side still computes the numbers of the recorded comparison: in float64 to 1e-6, in float32
+// to the tolerance of the comparison.
 func TestRecorded(t *testing.T) {
 	for _, b := range benchmarks {
 		if b.group != dense && b.group != convolution {

@@ -123,7 +123,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// CPU time is that of one thread, and does not pass while nothing is computed.
+// CPU time is the time of one thread, and does not pass while nothing is computed.
 func TestCPUTime(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells the CPU time")

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// recorder is a side that writes down what it is asked and takes the times it is given.
+// recorder is a side that writes down its calls. Each step takes the time that the recorder is given.
 type recorder struct {
 	name  string
 	log   *[]string

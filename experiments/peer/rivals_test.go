@@ -62,7 +62,7 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// The prediction of a row is that of a prediction of many.
+// A row has the same prediction alone as among many rows.
 func TestPredictOne(t *testing.T) {
 	w, err := predictOne(service{"", little, 3})(tensor.Float64)
 	if err != nil {

@@ -52,7 +52,7 @@ func same(a, b []byte) bool {
 	return equal
 }
 
-// link makes the cells of the repository those of another folder.
+// link copies the cells of the repository root into the folder to.
 func link(t *testing.T, root, to string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "experiments", "results", "*.jsonl"))

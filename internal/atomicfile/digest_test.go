@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDigest: the sum of "abc" is that of FIPS 180-4, and a folder has none.
+// TestDigest: "abc" has the sum that FIPS 180-4 gives, and a folder has no sum.
 func TestDigest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "abc")
 	if err := os.WriteFile(path, []byte("abc"), 0o644); err != nil {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// prefix begins the names of temporary files. Nothing else has such a name, so that those of
-// killed processes are recognised.
+// prefix begins the names of temporary files. Nothing else has such a name, so that the files
+// of killed processes are recognised.
 const prefix = ".valla-tmp-"
 
 // swept holds the folders that this process has looked through.

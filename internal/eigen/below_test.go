@@ -100,8 +100,8 @@ func checkSome(t *testing.T, what string, n int, a, values, v []float64, norm, t
 	}
 }
 
-// Inverse iteration converges in all of these cases, so that the way by all eigenvalues is none
-// but for many of them.
+// Inverse iteration converges in all of these cases. The way by all eigenvalues is only for many
+// eigenvalues.
 func TestBelowConverges(t *testing.T) {
 	for _, n := range []int{33, 100, 203} {
 		for name, a := range belowCases(n) {

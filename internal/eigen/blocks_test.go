@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Log determinants and traces of shifted matrices are those of the eigenvalues, for one block, for
+// Log determinants and traces of shifted matrices follow from the eigenvalues, for one block, for
 // two, for parts of blocks, and for several stripes.
 func TestBlocks(t *testing.T) {
 	for _, n := range []int{1, 2, 50, blockWidth, blockWidth + 1, 2 * blockWidth, 2*blockWidth + 1, 3*blockWidth + 7, stripe + 2*blockWidth + 5} {

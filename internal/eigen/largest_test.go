@@ -37,7 +37,7 @@ func withSpectrum(d []float64, rng *rand.Rand) []float64 {
 	return a
 }
 
-// spectra are positive semi-definite, of 300 eigenvalues; k = 5 of them are found in Krylov
+// spectra returns spectra of 300 eigenvalues, none negative. k = 5 eigenvalues are found in Krylov
 // spaces.
 func spectra() map[string][]float64 {
 	out := map[string][]float64{}

@@ -90,7 +90,7 @@ func TestSymmetric(t *testing.T) {
 	}
 }
 
-// A product in parts is that of the whole matrix, of which the lower triangle is not read.
+// A product in parts equals the whole matrix's product. The lower triangle is not read.
 func TestTimesSymmetric(t *testing.T) {
 	for _, n := range []int{1, 5, 511, 601} {
 		if n*n >= leastVector != (n == 601) {

@@ -33,7 +33,7 @@ func bands() Bands {
 }
 
 // TestCharts: every kind of chart is well-formed SVG without a size and in the page's
-// colour, says in words what it shows, and has a legend of its own.
+// colour, describes its contents in words, and has a legend of its own.
 func TestCharts(t *testing.T) {
 	charts, err := bands().Charts()
 	if err != nil {

@@ -67,7 +67,7 @@ func benchTranspose[T Float](n int) func(b *testing.B) {
 	}
 }
 
-// BenchmarkParallel is what it costs to share out work of no length.
+// BenchmarkParallel measures the cost of sharing out work of no length.
 func BenchmarkParallel(b *testing.B) {
 	defer SetThreads(0)
 	for _, threads := range []int{1, 2} {

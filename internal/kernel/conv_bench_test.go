@@ -2,8 +2,8 @@ package kernel
 
 import "testing"
 
-// convShapes are those of residual networks on 32×32 pictures, and of small
-// networks on 28×28 ones.
+// convShapes are shapes of residual networks on 32×32 pictures, and of small
+// networks on 28×28 pictures.
 var convShapes = []Conv{
 	{3, 32, 32, 16, 3, 3, 1, 1, false}, {16, 32, 32, 16, 3, 3, 1, 1, false}, {32, 16, 16, 32, 3, 3, 1, 1, false}, {64, 8, 8, 64, 3, 3, 1, 1, false},
 	{16, 32, 32, 32, 3, 3, 2, 1, false}, {32, 16, 16, 64, 3, 3, 2, 1, false}, {16, 32, 32, 32, 1, 1, 2, 0, false}, {32, 16, 16, 64, 1, 1, 2, 0, false},

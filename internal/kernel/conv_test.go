@@ -63,7 +63,7 @@ func (c convCall[T]) columnsInside(kx int) (first, last int) {
 	return first, last
 }
 
-// convResult is one of the three functions with what it is called with.
+// convResult is one of the three functions with its arguments.
 type convResult[T Float] struct {
 	what string
 	out  matrix[T]
@@ -220,8 +220,8 @@ func testConvNaN[T Float](t *testing.T) {
 
 func TestConvInf(t *testing.T) { bothTypes(t, testConvInf[float32], testConvInf[float64]) }
 
-// testConvInf puts Inf everywhere: an element is that of the definition, or NaN
-// if it meets the padding.
+// testConvInf puts Inf everywhere: an element has the value of the definition, or NaN
+// if the element meets the padding.
 func testConvInf[T Float](t *testing.T) {
 	for _, c := range convSpecial {
 		call := newConv[T](source(5), c, ConvRows{X: 2, W: 2, Y: 2})

@@ -23,7 +23,7 @@ func TestFirstNonFiniteFindsEveryPlace(t *testing.T) {
 	}
 }
 
-// The length is that of the weights of a 784-200-200-10 network.
+// The length is the number of weights of a 784-200-200-10 network.
 func BenchmarkFirstNonFinite(b *testing.B) {
 	x := make([]float32, 784*200+200+200*200+200+200*10+10)
 	for b.Loop() {

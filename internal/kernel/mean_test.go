@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Mean and StandardError are those of gonum; of one number the standard error is the number's size.
+// Mean and StandardError equal gonum's. The standard error of one number is the number's size.
 func TestMeanAndStandardError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64Range(-1e3, 1e3), 1, 40).Draw(t, "v")

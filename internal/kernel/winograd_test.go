@@ -49,8 +49,8 @@ func testTiles[T Float](t *testing.T) {
 
 func TestTilesNaN(t *testing.T) { bothTypes(t, testTilesNaN[float32], testTilesNaN[float64]) }
 
-// testTilesNaN puts NaN in pixels: it reaches exactly the elements of results and images that it
-// belongs to, and at least those of filters.
+// testTilesNaN puts NaN in pixels. A NaN reaches exactly the elements of results and images that its
+// pixel belongs to, and at least such elements of filters.
 func testTilesNaN[T Float](t *testing.T) {
 	for _, c := range tiledShapes[:3] {
 		call := newConv[T](source(3), c, ConvRows{X: 1, W: 1, Y: 1})

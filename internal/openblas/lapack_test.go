@@ -59,7 +59,7 @@ func (l lapack) symmetric(n int64, a []float64) (info int64) {
 	return int64(int32(info))
 }
 
-// BenchmarkLAPACK compares the factorisations of this project with those of LAPACK, on as many
+// BenchmarkLAPACK compares the factorisations of this project with LAPACK's, on as many
 // threads as GOMAXPROCS says.
 func BenchmarkLAPACK(b *testing.B) {
 	l := findLAPACK(b)

@@ -37,7 +37,7 @@ func TestGemm(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { rapid.Check(t, checkGemm[float64](0x1p-53)) })
 }
 
-// checkGemm compares products by the library with those of package kernel. Either is off
+// checkGemm compares products by the library with products by package kernel. Either is off
 // by at most k·ε·|A||B|, and the elements of A and B are at most 1.
 func checkGemm[T kernel.Float](epsilon float64) func(*rapid.T) {
 	return func(t *rapid.T) {
@@ -89,7 +89,7 @@ func uniform[T kernel.Float](rng *rand.Rand, n int) []T {
 	return v
 }
 
-// Products that are cut for several threads call the library from each of them.
+// Products that are cut for several threads call the library from each thread.
 func TestThreads(t *testing.T) {
 	use(t)
 	defer kernel.SetThreads(0)

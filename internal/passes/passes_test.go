@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCounter: the rows of a pass come on top of those of the passes before it.
+// TestCounter: the rows of a pass come on top of the rows of the passes before.
 func TestCounter(t *testing.T) {
 	var told []string
 	c := Counter{Total: 7, Tell: func(done, total int) { told = append(told, fmt.Sprint(done, "/", total)) }}

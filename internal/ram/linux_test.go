@@ -21,7 +21,7 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestGroup: a control group leaves its limit without what it uses, but its cache of files can go.
+// TestGroup: a control group leaves its limit less its use, but its cache of files can go.
 func TestGroup(t *testing.T) {
 	for _, c := range []struct {
 		files map[string]string

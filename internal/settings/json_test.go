@@ -78,7 +78,7 @@ func TestAssignErrors(t *testing.T) {
 	}
 }
 
-// some draws settings within their limits; any of them may be left out.
+// some draws settings within their limits. Any setting may be left out.
 func some(t *rapid.T) *sample {
 	s := new(sample)
 	given := func(name string) bool { return rapid.Bool().Draw(t, name) }

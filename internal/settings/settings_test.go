@@ -43,7 +43,7 @@ func names(list []*settings.Field) (out []string) {
 	return out
 }
 
-// Fields are listed in their order, those of an embedded struct where it stands.
+// Fields are listed in their order, an embedded struct's fields in the place of the struct.
 func TestOf(t *testing.T) {
 	s := &sample{secret: 1}
 	want := strings.Fields("seed count rate alpha share fast keep init names widths scales methods title")

@@ -106,7 +106,7 @@ func TestUnpackErrors(t *testing.T) {
 	}
 }
 
-// TestSniff tells kinds of content by their first bytes, and takes none of them.
+// TestSniff: the first bytes tell the kind of the content, and stay to be read.
 func TestSniff(t *testing.T) {
 	for content, want := range map[string]string{"": Empty, "a": "", "\x1f\x8b": Gzip, "BZh9": Bzip2, "\x28\xb5\x2f\xfd": Zstd, "PK\x05\x06": Zip, "PAR1": Parquet, "PAR": ""} {
 		b := bufio.NewReader(strings.NewReader(content))

@@ -21,7 +21,7 @@ const (
 
 // checkDerivatives compares the derivatives of ⟨outputs, ct⟩ with respect to the inputs
 // and all parameters, along random directions, with finite differences: the first with
-// those of the outputs, the second with those of the first.
+// differences of the outputs, the second with differences of the first derivatives.
 func (s subject) checkDerivatives(t testing.TB) {
 	t.Helper()
 	net := s.net(t, tensor.Float64)
@@ -98,7 +98,7 @@ func move(at []*graph.Param, along [][]float64, h float64) (back func()) {
 	}
 }
 
-// checkKernel compares the structured neural tangent kernel with the one of dense
+// checkKernel compares the structured neural tangent kernel with the kernel of dense
 // Jacobians: J(x) J(x)ᵀ of each example, and between the examples' first outputs.
 func (s subject) checkKernel(t testing.TB) {
 	t.Helper()

@@ -104,7 +104,7 @@ func blocks(values map[string]*tensor.Dense) []int {
 }
 
 // Columns brings Jacobian rows [n,P] in PyTorch's order of the columns, dense weights
-// as [out,in], into that of the network's parameters.
+// as [out,in], into the order of the network's parameters.
 func Columns(t testing.TB, net layers.Network, rows []float64) []float64 {
 	t.Helper()
 	var order []int

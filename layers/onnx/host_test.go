@@ -194,7 +194,7 @@ func TestConstantsThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// TestHugeIntegers: numbers beyond those of float64 stand for the ends of an axis.
+// TestHugeIntegers: integers beyond the integers of float64 stand for the ends of an axis.
 func TestHugeIntegers(t *testing.T) {
 	h := &host{shape: []int{4}, v: []float64{math.MaxInt64, math.MinInt64, 1<<53 - 1, -3}}
 	if got, want := h.ints(), []int{math.MaxInt32, math.MinInt32, 1<<53 - 1, -3}; !slices.Equal(got, want) {

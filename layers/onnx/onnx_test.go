@@ -178,7 +178,7 @@ func checkJacobians(t *testing.T, net layers.Network, x *tensor.Dense, ref *refe
 	}
 }
 
-// checkKernel compares the kernel of three examples and its derivative by one of them.
+// checkKernel compares the kernel of three examples and its derivative by one example.
 func checkKernel(t *testing.T, net layers.Network, x *tensor.Dense, ref *reference) {
 	t.Helper()
 	want := ref.floats(t, "ntk")

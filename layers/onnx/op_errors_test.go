@@ -29,7 +29,7 @@ func constantNode(op string, a attributes, inputs ...Tensor) Graph {
 	return g
 }
 
-// opErrors has for each operator what it refuses.
+// opErrors has for each operator the calls that the operator refuses.
 var opErrors = []opError{
 	// Inputs.
 	{one("Add", nil), []int{3}, "input 2 is missing"},

@@ -32,7 +32,7 @@ type cell struct {
 type step func(c *cell, x *graph.Node)
 
 // recurrent unrolls a layer over the steps of the input X [S,B,I] (Hochreiter and Schmidhuber
-// 1997; Cho and others 2014; the formulas are those of ONNX's operators).
+// 1997; Cho and others 2014). The formulas are ONNX's.
 func recurrent(gates int, next step, activations ...string) operator {
 	return func(c *call) []value {
 		c.only("layout", 0)

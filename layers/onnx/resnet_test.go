@@ -67,15 +67,15 @@ func transposed(v *tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(s[1], s[0]), tensor.WithBacking(out))
 }
 
-// small are residual networks of a few layers, one of them with bottlenecks and one for large images.
+// small are residual networks of a few layers, one with bottlenecks and one for large images.
 var small = map[string]layers.ResNet{
 	"basic":      {Channels: 2, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 3, Height: 6, Width: 6},
 	"bottleneck": {Channels: 1, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 3, Height: 6, Width: 5, Bottleneck: true},
 	"large":      {Channels: 1, Blocks: []int{1}, Shortcut: layers.Projection, Outputs: 2, Height: 16, Width: 16, Large: true},
 }
 
-// TestResNets compares outputs and kernels of residual networks from files with those of package
-// layers, and the numbers of steps that they take.
+// TestResNets compares residual networks from files with networks of package layers: the outputs,
+// the kernels and the numbers of steps.
 func TestResNets(t *testing.T) {
 	for name, f := range small {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func kernels(b *graph.Builder, net layers.Network, f layers.ResNet, n int) (node
 	return []*graph.Node{net.Forward(b, in), k.Variances(b, in), k.Cross(b, in, in, class)}, in
 }
 
-// BenchmarkKernel compares the kernel of a network from a file with that of the same network of
-// package layers (float32, ResNet-20, 10 images).
+// BenchmarkKernel compares the kernel of a network from a file with the kernel of the same network
+// of package layers (float32, ResNet-20, 10 images).
 func BenchmarkKernel(b *testing.B) {
 	f, err := layers.NewResNet(20, layers.Projection, 10)
 	if err != nil {

@@ -62,8 +62,8 @@ func sortScores(scores []float64, positive []bool) ([]score, error) {
 	return s, nil
 }
 
-// firstGroup looks at the leading scores that are equal. It counts the positives and the
-// negatives among them, and all of them.
+// firstGroup looks at the leading scores that are equal. It counts the positives, the
+// negatives and all scores of this group.
 func firstGroup(s []score) (pos, neg uint64, n int) {
 	for n < len(s) && s[n].value == s[0].value {
 		if s[n].positive {

@@ -26,7 +26,7 @@ type Classification struct {
 	bins                []bin   // of the confidence
 }
 
-// ClassificationScores are the scores of N predictions. Every mean is over all of them.
+// ClassificationScores are the scores of N predictions. Every mean is over all predictions.
 type ClassificationScores struct {
 	N       int     // predictions
 	NLL     float64 // negative log-likelihood: mean of −log p[label], nats; +Inf if a label had probability 0

@@ -33,7 +33,7 @@ func TestClassificationByHand(t *testing.T) {
 	near(t, "ACC", s.ACC, 0.5, 0)
 	near(t, "Brier", s.Brier, 1.75/4, 1e-15)
 	near(t, "Entropy", s.Entropy, 4*math.Ln2/4, 1e-15)
-	// Confidence ½ three times, one of them right: |1 − 1.5| = 0.5; confidence 1, right: 0.
+	// Confidence ½ three times, once right: |1 − 1.5| = 0.5; confidence 1, right: 0.
 	near(t, "ECE", s.ECE, 0.5/4, 1e-15)
 }
 

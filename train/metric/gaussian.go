@@ -6,7 +6,7 @@ import "math"
 //
 //	½ log(2π variance) + (y − mean)² / (2 variance)
 //
-// The variance is that of y, and therefore includes the noise variance.
+// The variance is the variance of y, and therefore includes the noise variance.
 func GaussianNLL(mean, variance, y float64) float64 {
 	d := y - mean
 	return 0.5 * (math.Log(2*math.Pi*variance) + d*d/variance)

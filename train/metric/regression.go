@@ -18,7 +18,7 @@ type Regression struct {
 	covered            [levels]int // predictions with the target inside each central interval
 }
 
-// RegressionScores are the scores of N predictions. Every mean is over all of them.
+// RegressionScores are the scores of N predictions. Every mean is over all predictions.
 type RegressionScores struct {
 	N    int     // predictions
 	NLL  float64 // mean of GaussianNLL, in nats
@@ -52,7 +52,7 @@ var halfWidths = func() (z [levels]float64) {
 	return z
 }()
 
-// Add adds a batch: mean, variance and y are all [n]. The variance is that of y and includes
+// Add adds a batch: mean, variance and y are all [n]. The variance is y's and includes
 // the noise variance. Every value must be finite and every variance must be positive;
 // otherwise nothing is added and the error wraps [ErrInput].
 func (r *Regression) Add(mean, variance, y []float64) error {

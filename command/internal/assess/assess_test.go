@@ -137,7 +137,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Rows are shown as the columns of the file, not as the inputs that were made of them.
+// Rows are shown as the columns of the file, not as the inputs that the columns became.
 func TestColumnsOfText(t *testing.T) {
 	set := sample(60, 2, []string{"y"}, 0)
 	m, e := model(t, []string{"y"}, 0), &data.Encoding{Columns: []data.ColumnCode{{Name: "kind", Kind: data.Codes, Values: []string{"red", "blue"}}, {Name: "b", Kind: data.Number}}}

@@ -97,7 +97,7 @@ func TestOneTarget(t *testing.T) {
 }
 
 // TestBinned: where residuals are the same multiple of the deviations, the curve is a straight line with this
-// slope. Its first point is that of the rows with the smallest deviations.
+// slope. Its first point belongs to the rows with the smallest deviations.
 func TestBinned(t *testing.T) {
 	for _, n := range []int{50, 64, 1000} {
 		mean, std, y := regression("M", n, 0.5).one(0)

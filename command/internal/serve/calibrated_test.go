@@ -10,8 +10,8 @@ import (
 	"github.com/go-valla/valla"
 )
 
-// TestCalibrated: intervals, quantiles and sets are those of the calibrated model, and a level
-// for which it has too few rows is refused.
+// TestCalibrated: intervals, quantiles and sets are the calibrated model's. A level for which the
+// calibration has too few rows is refused.
 func TestCalibrated(t *testing.T) {
 	o := Options{Reload: -1}
 	x := table("numbers", 2, 9).X

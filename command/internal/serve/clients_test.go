@@ -184,7 +184,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // TestLoading: while models are loaded the server lives, is not ready, and asks clients to come
-// again; what it refuses is logged.
+// again. The log has the requests that the server refuses.
 func TestLoading(t *testing.T) {
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "m.valla")

@@ -69,7 +69,7 @@ func (r *running) metricsText() string {
 	return string(body)
 }
 
-// TestDrift: rows far from those of the training are counted, and hardly any of the others.
+// TestDrift: rows far from the training rows are counted, and hardly any other rows.
 func TestDrift(t *testing.T) {
 	r := start(t, nil)
 	for kind := range r.models {
@@ -163,7 +163,7 @@ func reloads(t *testing.T) int {
 }
 
 // TestReload: a changed file is loaded, a damaged one is not, and while files are exchanged
-// under load every answer is that of the version which it names.
+// under load every answer comes from the version that the answer names.
 func TestReload(t *testing.T) {
 	r := start(t, nil, "numbers")
 	path := r.files["numbers"]

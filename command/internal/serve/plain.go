@@ -216,7 +216,7 @@ func cellText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// table returns the predictions as columns: those of valla predict and, for a classification, the
+// table returns the predictions as the columns of valla predict and, for a classification, the
 // entropy. Classes are text here, also where their names are numbers.
 func (a *answer) table(level float64) (*listing.Predictions, error) {
 	list, err := listing.Of(&a.p, level)

@@ -6,7 +6,7 @@ import (
 	"github.com/go-valla/valla/data/internal/resize"
 )
 
-// An image of 4 pixels becomes one of 2, each the mean of the pixels that it covers.
+// An image of 4 pixels becomes an image of 2, each the mean of the pixels that it covers.
 func ExampleResizer() {
 	var r resize.Resizer
 	half := make([]uint8, 2)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-valla/valla/data/internal/tabular"
 )
 
-// Each set says what it holds and which files it is read from.
+// Each set says which data the set holds and which files hold the data.
 func Example() {
 	for _, s := range tabular.Sets() {
 		_, _, err := s.Open("no-such-folder", tabular.Options{})

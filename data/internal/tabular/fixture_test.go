@@ -43,7 +43,7 @@ func slowly(t *testing.T, path string) map[string][]float64 {
 }
 
 // The commission's Parquet file and the CSV file that pandas made of it give the same
-// rows, which are also those of an obvious reader.
+// rows. An obvious reader gives these rows, too.
 func TestFixtureTaxiGreen(t *testing.T) {
 	s := taxiGreen()
 	dir := fixture.Shared(t, "data", s.Folder)

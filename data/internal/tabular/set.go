@@ -17,7 +17,7 @@ import (
 	"github.com/go-valla/valla/data/internal/fetch"
 )
 
-// A Set describes a data set: what it holds, where its files come from and how they are
+// A Set describes a data set: its contents, where its files come from and how they are
 // read. [Sets] lists all sets.
 type Set struct {
 	Name     string        // the short one, as commands take it

@@ -37,7 +37,7 @@ const (
 // week (Monday is 0), day of the month and month, the zones of start and end, the distance in
 // miles, and the duration in seconds. The target is the amount paid in dollars. Rides of less
 // than 10 seconds or more than 5 hours are dropped. A CSV file has these nine columns, and a
-// Parquet file has those of the commission.
+// Parquet file has the commission's columns.
 func rides(prefix string, s Set) Set {
 	zones := []string{"PULocationID", "DOLocationID", "trip_distance"}
 	s.Features = slices.Concat([]string{"time_of_day", "day_of_week", "day_of_month", "month"}, zones, []string{"trip_duration"})

@@ -133,7 +133,7 @@ func TestCaptionsNameWhatIsShown(t *testing.T) {
 	}
 }
 
-// Every deviation of the published cells has a cause, and every cause explains one of them.
+// Every deviation of the published cells has a cause, and every cause explains a deviation.
 func TestCauses(t *testing.T) {
 	r := publishedReport(t)
 	by, err := readCauses(causes)

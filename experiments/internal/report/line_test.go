@@ -65,7 +65,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// A line has the scores, what the fit found and what it took.
+// A line has the scores, the findings of the fit and the fit's costs.
 func TestAdd(t *testing.T) {
 	c := cell("a", "VaLLA", 0, map[string]result.Scores{"": {"NLL": 1, "CQM": 0.5}})
 	c.Facts = result.Facts{PriorStd: 0.25}

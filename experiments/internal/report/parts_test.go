@@ -15,7 +15,7 @@ import (
 	"github.com/go-valla/valla/internal/figure"
 )
 
-// A range of numbers of seeds has the smallest and the largest of them, in any order.
+// A range of numbers of seeds has the smallest and the largest number, in any order.
 func TestSpanProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 6).Draw(t, "seeds")
@@ -33,7 +33,7 @@ func TestSpanProperty(t *testing.T) {
 	})
 }
 
-// The mean lies between the numbers, and the standard deviation is that of the formula with pairs:
+// The mean lies between the numbers, and the standard deviation follows the formula with pairs:
 // the squares of all differences over 2n(n − 1). Neither depends on the order.
 func TestMomentsProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -186,8 +186,8 @@ func TestSeriesOf(t *testing.T) {
 	}
 }
 
-// The smallest and the largest value are those of finite values, and there are none of a single
-// one. A caption says nothing where all are equal.
+// extremes looks for the smallest and the largest finite value, and returns none of a single
+// value. A caption says nothing where all values are equal.
 func TestExtremes(t *testing.T) {
 	var cells []*result.Cell
 	values := map[*result.Cell]float64{}

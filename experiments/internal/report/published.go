@@ -18,7 +18,7 @@ import (
 //go:embed published/*.csv
 var files embed.FS
 
-// rows returns one of the files as rows by column name.
+// rows returns the rows of the file with this name; a row has its values by column name.
 func rows(name string) []map[string]string {
 	raw, err := files.ReadFile("published/" + name + ".csv")
 	if err != nil {

@@ -67,7 +67,7 @@ func find(t *testing.T, table Table, method, probs, metric, source string) Cell 
 	return Cell{}
 }
 
-// TestTable: measured numbers stand beside those of the paper, with marks; what is missing
+// TestTable: measured numbers stand beside the paper's numbers, with marks. A missing number
 // is shown as missing.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestPublished: the numbers that stand beside ours are those of the files.
+// TestPublished: the numbers that stand beside ours are the numbers of the files.
 func TestPublished(t *testing.T) {
 	at := func(data string, p place, source map[place]map[string]float64, metric string) float64 {
 		return source[p][metric]

@@ -63,7 +63,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// Columns are in a fixed order, with those of one metric side by side.
+// Columns are in a fixed order, with the columns of one metric side by side.
 func TestColumns(t *testing.T) {
 	full := result.Scores{"Brier": 1, "NLL": 2, "ACC": 0.5, "OOD-AUC": 0.9, "ECE": 0.1}
 	c := cell("mnist", "VaLLA 100", 0, map[string]result.Scores{"probit": full, "mc": full})
@@ -86,7 +86,7 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s has %d cells for %d columns", r.Method, len(r.Cells), len(table.Columns))
 		}
 	}
-	// Measured rows come first, then those of the paper in its order.
+	// Measured rows come first, then the paper's rows in the paper's order.
 	if table.Rows[0].Method != "VaLLA 100" || table.Rows[1].Probs != "mc" || table.Rows[2].Method != "MAP" {
 		t.Errorf("rows %+v", table.Rows)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A file that cannot be written leaves the one before as it was.
+// A file that cannot be written leaves the file before as it was.
 func TestWriteJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.json")
 	if err := WriteJSON(path, map[string]int{"a": 1}); err != nil {
@@ -73,8 +73,8 @@ func TestDamagedCost(t *testing.T) {
 	}
 }
 
-// Data sets and cells of earlier plans stay, in their order, behind those of the new one;
-// what the new plan says of the experiment counts.
+// Data sets and cells of earlier plans stay, in their order, behind the data sets and cells of the
+// new plan. What the new plan says of the experiment counts.
 func TestExpectKeeps(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Open(dir, "e", "p")

@@ -125,7 +125,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A published row is that of the run that it comes from, although its numbers are rounded.
+// A published row has the key of the run that it comes from, although its numbers are rounded.
 func TestKeyOfPublished(t *testing.T) {
 	c := &Cell{Experiment: "e", ID: id("A", 0), Settings: settings(t, "d", 0, "valla", map[string]any{"noise-std": 0.0820849986238988}, 0)}
 	var text bytes.Buffer

@@ -191,7 +191,7 @@ func ReadAll(dir string) (all []Found, damaged []error, err error) {
 	return all, damaged, nil
 }
 
-// WriteJSON writes v to a file. After an error the file is what it was before.
+// WriteJSON writes v to the file at path. After an error the file is as it was before.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -200,7 +200,7 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(text, '\n'))
 }
 
-// WriteFile writes a file. After an error the file is what it was before.
+// WriteFile writes content to the file at path. After an error the file is as it was before.
 func WriteFile(path string, content []byte) error {
 	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(content); return err })
 	if err != nil {

@@ -55,7 +55,7 @@ func TestImages(t *testing.T) {
 	if len(v.Curves.Rotations) != 19 || cells["VaLLA 10 4"].Curves.Rotations != nil {
 		t.Errorf("rotations %+v, of the second seed %+v", v.Curves.Rotations, cells["VaLLA 10 4"].Curves.Rotations)
 	}
-	// There are fewer than 100 test images, so that those turned by 0° are all of them.
+	// There are fewer than 100 test images, so that all test images are turned by 0°.
 	if r, s := v.Curves.Rotations[0], v.Scores["probit"]; r.NLL != s["NLL"] || r.ACC != s["ACC"] || r.ECE != s["ECE"] || v.Curves.Rotations[9].Degrees != 90 {
 		t.Errorf("images turned by 0° score %+v, expected %+v", r, s)
 	}
@@ -189,7 +189,7 @@ func TestFixturePublishedNetworks(t *testing.T) {
 		"mnist":  {"ACC": 0.9759, "NLL": 0.075852, "OOD-AUC": 0.904711},
 		"fmnist": {"ACC": 0.8659, "NLL": 0.373304, "OOD-AUC": 0.873660},
 	} {
-		// One of them in each precision, because all four take long.
+		// One set in each precision, because all four runs take long.
 		dtype := map[string]string{"mnist": "float32", "fmnist": "float64"}[name]
 		text, _ := spec.Text(name)
 		e, err := spec.Read(name+".yaml", text, "quick")

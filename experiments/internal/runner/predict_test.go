@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestPredictor: in parts the scores and the outputs are those of the whole, and each part is
+// TestPredictor: parts give the same scores and outputs as the whole, and each part is
 // reported.
 func TestPredictor(t *testing.T) {
 	p, m := curve(t)

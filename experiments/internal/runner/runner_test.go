@@ -214,8 +214,8 @@ func TestHyperRefused(t *testing.T) {
 	}
 }
 
-// Two runs of the same settings, one of them with the defaults written out, have the same
-// hashes; everything that changes a result changes the hash.
+// Two runs of the same settings have the same hashes, also if one run has the defaults written
+// out. Everything that changes a result changes the hash.
 func TestHash(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, dir)

@@ -191,7 +191,7 @@ func TestSameImages(t *testing.T) {
 	}
 }
 
-// checkOutside compares the OOD-AUC of a cell with that of a model.
+// checkOutside compares the OOD-AUC of the cell c with the OOD-AUC of the model m.
 func checkOutside(t *testing.T, m *valla.Model, test, other *data.Set, c *result.Cell) {
 	t.Helper()
 	var entropies [2][]float64

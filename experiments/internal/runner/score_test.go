@@ -146,7 +146,7 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// Scores of numbers are those of Evaluate.
+// Scores of numbers equal the scores of Evaluate.
 func TestScoreNumbers(t *testing.T) {
 	p, m := curve(t)
 	cell := &result.Cell{}

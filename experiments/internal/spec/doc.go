@@ -15,7 +15,7 @@
 //	  full: {}
 //	  quick: {seeds: [0]}
 //
-// The keys of network are the settings of valla.Network, and the keys of map are those of
+// The keys of network are the settings of valla.Network, and the keys of map are the settings of
 // valla.Training. The keys of a row of methods are the settings of its method, with the names
 // that the command line uses. If a setting takes one value and the file gives a list, the
 // table has a row for each value. Every row of a table has its own label. The default is the label of

@@ -57,7 +57,7 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// labels returns those of an experiment's table.
+// labels returns the labels of an experiment's table of a data set.
 func labels(t *testing.T, name, profile, data string) []string {
 	t.Helper()
 	text, _ := Text(name)
@@ -81,7 +81,7 @@ func labels(t *testing.T, name, profile, data string) []string {
 	return list
 }
 
-// The labels are those of the published tables, which stand beside ours by them.
+// The labels equal the published tables' labels, by which those tables stand beside ours.
 func TestEmbeddedLabels(t *testing.T) {
 	large := []string{"MAP", "LLA Diag", "LLA KFAC", "LLA last-layer", "LLA last-layer KFAC", "ELLA", "Sampled LLA"}
 	natural := []string{"FMGP 100", "SFR-NN", "SFR", "GAPA", "VaLLA 100", "VaLLA 200", "VaLLA 100 natural", "VaLLA 200 natural", "VaLLA 100 + GAPA"}
@@ -144,7 +144,7 @@ func TestEmbeddedProfiles(t *testing.T) {
 	}
 }
 
-// A profile of images says itself how many are corrupted, since it takes over what it does not say.
+// A profile of images sets its own number of corrupted images, since it takes over missing keys.
 func TestCorruptions(t *testing.T) {
 	text, _ := Text("cifar10")
 	for profile, want := range map[string]int{"full": 10000, "quick": 100, "clean": 0, "cheap": 0, "corrupted": 200} {

@@ -43,7 +43,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// syntaxError turns an error of the YAML parser into one of ours.
+// syntaxError returns an [Error] for err, an error of the YAML parser about the file.
 func syntaxError(file string, err error) error {
 	e := &Error{File: file, Expected: "valid YAML", Found: err.Error()}
 	if y := yaml.Error(nil); errors.As(err, &y) {

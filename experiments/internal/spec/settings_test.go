@@ -66,7 +66,7 @@ func checkSetting(t *testing.T, what string, got, want any, name, text string) {
 	}
 }
 
-// The keys of a profile take the place of those of the file, key by key.
+// The keys of a profile take the place of the file's keys, key by key.
 func TestProfileOfEveryPart(t *testing.T) {
 	const text = `
 name: a
@@ -104,8 +104,8 @@ profiles:
 	}
 }
 
-// A row has as many variants as its settings have combinations, all of them different, and
-// as many labels.
+// A row has as many variants as its settings have combinations. All variants differ, and there
+// are as many labels.
 func TestCombinations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row, want := Row{Method: "valla"}, 1

@@ -54,7 +54,7 @@ func read(t *testing.T, text, profile string) *Experiment {
 }
 
 // What the text does not name has its zero value, which means the default. A profile changes
-// what it names and nothing else.
+// the keys that the profile names and nothing else.
 func TestProfiles(t *testing.T) {
 	full := read(t, good, "")
 	if full.Name != "good" || full.About != "what it is for" || full.File != "good.yaml" || full.Profile != "full" ||

@@ -137,7 +137,7 @@ func TestStructureSavesMemory(t *testing.T) {
 }
 
 // TestSharedFactors: what is the same for all outputs of an example, the input of a
-// dense layer, is not repeated for each of them.
+// dense layer, is not repeated for each output.
 func TestSharedFactors(t *testing.T) {
 	const n, outputs = 7, 5
 	p := newProblem(func(m *maker) formula { return m.dense("a", inputs, outputs) }, tensor.Float64, n, 2, outputs)

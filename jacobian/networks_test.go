@@ -17,7 +17,7 @@ type (
 	formula = func(b *builder, x *node) *node
 )
 
-// inputs is the width of the networks' inputs, hidden that of most of their layers.
+// inputs is the width of the networks' inputs, hidden is the width of most of their layers.
 const inputs, hidden = 3, 4
 
 // network is a formula with parameters.

@@ -104,7 +104,7 @@ func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
 	})
 }
 
-// combine makes the rows of a Jacobian those of combinations of outputs.
+// combine makes the rows of j the Jacobian rows of the combinations seeds of outputs.
 func (j *jac) combine(b *graph.Builder, seeds *graph.Node) {
 	s, out := seeds.Shape(), j.out.Shape()
 	if len(s) != 3 || s[0] != out[0] || s[2] != out[1] {

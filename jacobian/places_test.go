@@ -28,8 +28,8 @@ var convolved = map[string]example{
 	})},
 }
 
-// TestPlaces compares the kernels of convolutions with few places with those of dense rows, with
-// the gradients by the inducing inputs. Rows of filters are not formed.
+// TestPlaces compares the kernels of convolutions with few places with the kernels of dense rows,
+// with the gradients by the inducing inputs. Rows of filters are not formed.
 func TestPlaces(t *testing.T) {
 	for name, e := range convolved {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,8 @@ func (w *walk) pullRepeated(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 }
 
 // pullback applies the rule of n's operation to the operands in, the result out and the
-// cotangent ct, which replace those of n. It does so for the operands that lead to parameters.
+// cotangent ct, which replace the operands, the result and the cotangent of n. pullback returns the
+// cotangents of the operands that lead to parameters.
 func (w *walk) pullback(b *graph.Builder, n *graph.Node, in []*graph.Node, out, ct *graph.Node) []*graph.Node {
 	own := graph.Children(n)
 	return graph.Pullback(b, n.Op(), in, out, ct, func(i int) bool {

@@ -26,8 +26,8 @@ func averaged(twice bool) func(m *maker) formula {
 	}
 }
 
-// TestSharedRows: of the filters of a last convolution one row is formed for each example, and the
-// kernels are those of dense rows.
+// TestSharedRows: of the filters of a last convolution one row is formed for each example. The
+// kernels are the kernels of dense rows.
 func TestSharedRows(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		p := newProblem(averaged(twice), tensor.Float64, 3, 5, 6)

@@ -44,8 +44,8 @@ func (p *problem) everything(t rapid.TB, alg bool) machine {
 	return compile(t, b, p.functional(t, b, alg)...)
 }
 
-// functional writes the blocks, a scalar function of them with seeded coefficients, and its gradient
-// with respect to Z.
+// functional writes the blocks, a scalar function of the blocks with seeded coefficients, and the
+// function's gradient with respect to Z.
 func (p *problem) functional(t rapid.TB, b *builder, alg bool) []*node {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -68,7 +68,7 @@ func (p *problem) rows(t rapid.TB, in *graph.Param, alg bool) []float64 {
 	return p.joined(in, compile(t, b, jacobian.NTK{Net: p.net, Dense: alg}.Rows(b, b.Param(in))...).run(t))
 }
 
-// joined makes the rows at in, [rows, P], of those of each parameter.
+// joined returns the rows at in, [rows, P], made of the rows vals of each parameter.
 func (p *problem) joined(in *graph.Param, vals [][]float64) []float64 {
 	var out []float64
 	for r := range in.Value.Shape()[0] * p.c {
@@ -152,8 +152,8 @@ func span(from, to int) []int {
 // parts names what everything computes.
 var parts = []string{"Diag", "Cross", "Gram", "functional", "gradient"}
 
-// check compares the blocks with those made of the rows, and the gradient of a
-// functional of them, a second derivative of the network, with differences.
+// check compares the blocks with blocks made of the rows. It compares the gradient of a
+// functional of the blocks, a second derivative of the network, with differences.
 func (p *problem) check(t rapid.TB) [][]float64 {
 	t.Helper()
 	b, n := graph.NewBuilder(p.dt), len(p.net.params)

@@ -94,7 +94,7 @@ func BenchmarkPredictImages(b *testing.B) {
 }
 
 // BenchmarkResNet20 is a fit on 400 images of noise with K = 20 directions of 100 points, in
-// parts, and a prediction of 100 of them.
+// parts, and a prediction of 100 images.
 func BenchmarkResNet20(b *testing.B) {
 	form, err := layers.NewResNet(20, layers.Projection, 10)
 	if err != nil {

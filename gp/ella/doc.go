@@ -13,9 +13,9 @@
 //
 // where Λ_n is I/σ² with Gaussian noise and diag(p) − ppᵀ with classes. It is zero for
 // functions that do not change along the directions, so that it underestimates the variance
-// away from the points, unlike LLA, which it is where the directions span those of all
-// training rows and x is one of them.
+// away from the points, unlike LLA. ELLA is LLA where the directions span the directions of all
+// training rows and x is a training row.
 //
-// Neither J_Z nor the Jacobian of an input is formed: the kernel is that of package
-// jacobian, computed in blocks, v takes reverse passes and φ forward ones.
+// Neither J_Z nor the Jacobian of an input is formed: package jacobian computes the kernel in
+// blocks, v takes reverse passes and φ takes forward passes.
 package ella

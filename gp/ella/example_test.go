@@ -18,7 +18,7 @@ func column(v ...float64) *tensor.Dense {
 }
 
 // The network f(x) = 2x + 1 has two weights. With both directions ELLA is exact LLA; with the
-// leading one alone it knows less of what it does not know.
+// leading direction alone ELLA underestimates the standard deviations away from 0.
 func Example() {
 	ctx := context.Background()
 	p := gp.Problem{

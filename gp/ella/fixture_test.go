@@ -15,10 +15,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// parts are those of ella_reg: one output, several outputs, classes.
+// parts are the parts of the fixture ella_reg: one output, several outputs, classes.
 var parts = []string{"reg1_", "reg_", "cls_"}
 
-// part is one of them: its problem, its points and settings with its σ₀ and K.
+// part is a part of the fixture: its problem, its points and settings with its σ₀ and K.
 type part struct {
 	fixture.Arrays
 	prefix string
@@ -337,7 +337,7 @@ func TestFixtureEllaClasses(t *testing.T) {
 	}
 }
 
-// checkElla compares eigenvalues, those of G and covariances.
+// checkElla compares the eigenvalues of the kernel, the eigenvalues of G and covariances.
 func checkElla(t *testing.T, a fixture.Arrays, prefix string, p gp.Problem, s Settings, at points, x *tensor.Dense, suffix string) {
 	t.Helper()
 	b := begun(t, p, s, at)

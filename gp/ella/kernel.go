@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// kernelOf returns K̂ = J_Z J_Zᵀ [M,M] of the points. Where a program for all of them needs
+// kernelOf returns K̂ = J_Z J_Zᵀ [M,M] of the points p. Where a program for all points needs
 // more than limit bytes it is computed in blocks, and tell hears of each.
 func kernelOf(ctx context.Context, net layers.Network, p points, limit int64, tell func(done, total int)) ([]float64, error) {
 	m := p.n()
@@ -122,7 +122,7 @@ func (g *blocks) compile() error {
 }
 
 // each computes the kernel of each pair of blocks, which begin at the points i ≤ j, and
-// hands it to visit. The last block overlaps the one before where the points do not divide
+// hands the kernel to visit. The last block overlaps the block before where the points do not divide
 // evenly.
 func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)) error {
 	starts := startsOf(g.x.Shape()[0], g.size)

@@ -231,8 +231,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestMiniBatches: the curvature is the same in whatever parts the rows come, and its limit
-// with all rows seen is that of one pass.
+// TestMiniBatches: the curvature is the same in whatever parts the rows come. The
+// limit of the curvature with all rows seen is the curvature of one pass.
 func TestMiniBatches(t *testing.T) {
 	p := newProblem(t, 7, tensor.Float64, 250, 6, 3, true)
 	at := pointsAt(p, []int{1, 5, 9, 13, 200}, []int{0, 1, 2, 1, 0})

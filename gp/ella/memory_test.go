@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// problems are those of gptest with several outputs, for a multilayer perceptron and a
+// problems returns the problems of gptest with several outputs, for a multilayer perceptron and a
 // convolutional network.
 func problems(t *testing.T) (out []gptest.Problem) {
 	all, err := gptest.Problems()
@@ -27,7 +27,7 @@ func problems(t *testing.T) (out []gptest.Problem) {
 	return slices.DeleteFunc(all, func(p gptest.Problem) bool { return p.Outputs() == 1 })
 }
 
-// tolerance is that of sums in another order.
+// tolerance returns the tolerance, in the type dt, for sums in another order.
 func tolerance(dt tensor.Dtype) float64 {
 	if dt == tensor.Float32 {
 		return 1e-5

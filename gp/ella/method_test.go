@@ -33,7 +33,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 }
 
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's,
-// because the features are those of orthonormal directions.
+// because the features belong to orthonormal directions.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
 		q := f.Posterior.(*posterior)

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestPassesAreFit: the posterior of a sample, made anew from sums over parts of all rows, is that
-// of a fit to all of them with the same directions, with σ₀ given or chosen by rows held out.
+// TestPassesAreFit: the posterior of a sample, made anew from sums over parts of all rows, is the
+// posterior of a fit to all rows with the same directions, with σ₀ given or chosen by rows held out.
 func TestPassesAreFit(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, classes := range []bool{false, true} {

@@ -16,7 +16,7 @@ const (
 	orderStream = 32
 )
 
-// points are inputs z [M,…] that carry one of C outputs each.
+// points are inputs z [M,…]. Each input carries one output of C outputs.
 type points struct {
 	z       *tensor.Dense // the inputs [M,…]
 	output  []int         // the output of each point [M]

@@ -42,9 +42,9 @@ func (p *posterior) finish() error {
 	return nil
 }
 
-// Points returns the inputs [M,…] among whose Jacobians the directions were found, and the
-// one output that each of them carries [M]; nil where the posterior was restored. They are
-// not to be changed.
+// Points returns the inputs z [M,…] among whose Jacobians the directions were found, and the one
+// output that each input carries [M]. Both are nil where the posterior was restored. The caller
+// must not change them.
 func (p *posterior) Points() (z *tensor.Dense, output []int) { return p.at.z, p.at.output }
 
 // String implements gp.Stored.

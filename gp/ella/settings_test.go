@@ -18,7 +18,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestDefaults are those of the publications.
+// TestDefaults: the default settings are the settings of the publications.
 func TestDefaults(t *testing.T) {
 	p := newProblem(t, 1, tensor.Float64, 20, 4, 3, true)
 	s, err := Settings{}.complete(p)
@@ -184,7 +184,7 @@ func TestFoundOnValidation(t *testing.T) {
 	}
 }
 
-// validationNLL is that of predictions, each output by itself.
+// validationNLL returns the NLL of f's predictions of p's validation rows, each output by itself.
 func validationNLL(t *testing.T, p gp.Problem, f *gp.Fitted) float64 {
 	mean, cov := predict(t, f.Posterior, p.Validation.X)
 	c, y, sum := p.Outputs(), graph.Floats(p.Validation.Y), 0.0

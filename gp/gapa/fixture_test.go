@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// published is one of the two networks of the fixture, with the processes on one layer.
+// published is a network of the fixture's two, with the processes on one layer.
 type published struct {
 	fixture.Arrays
 	prefix string // of the network's arrays

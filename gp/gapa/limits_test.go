@@ -15,9 +15,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestExact: with all training rows as neighbours the covariance is that of the network's
-// first-order expansion in activations that are conditioned on all rows at once: the Schur
-// complement of their joint Gaussian, times the slopes found by differences.
+// TestExact: with all training rows as neighbours the covariance is the covariance of the
+// network's first-order expansion in activations that are conditioned on all rows at once: the
+// Schur complement of their joint Gaussian, times the slopes found by differences.
 func TestExact(t *testing.T) {
 	for _, c := range []int{1, 3} {
 		p := newProblem(t, tensor.Float64, 12, c, c > 1)
@@ -185,7 +185,7 @@ func TestLeftOut(t *testing.T) {
 }
 
 // TestCentres: an input is conditioned on the rows nearest to its nearest centre, without
-// the row that is left out; where a centre has all rows, that is all of them.
+// the row that is left out. Where a centre has all rows, the input is conditioned on all rows.
 func TestCentres(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
 	m, u := points(rng, tensor.Float64, 30, 3, 9), normal(rng, tensor.Float64, 12, 3)
@@ -218,8 +218,8 @@ func TestCentres(t *testing.T) {
 	}
 }
 
-// TestSearch: the nearest of many points are those of a comparison of all distances, in both
-// element types and where many are equal.
+// TestSearch: the search finds the nearest of many points that a comparison of all distances finds,
+// in both element types and where many are equal.
 func TestSearch(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		rng := rand.New(rand.NewPCG(4, 4))
@@ -253,8 +253,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSmallNoise: for small variances the covariance is that of the outputs when the
-// activations scatter.
+// TestSmallNoise: for small variances the covariance is the covariance of the outputs when
+// the activations scatter.
 func TestSmallNoise(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 15, 2, false)
 	const factor = 1e-4

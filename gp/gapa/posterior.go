@@ -13,8 +13,8 @@ import (
 )
 
 // posterior is a fitted GAPA. Its mean is the network; its covariance s r(u) J diag(c²) Jᵀ is
-// that of the latent function, without noise, in float64. It may be used by several
-// goroutines; the network runs for one of them at a time.
+// the covariance of the latent function, without noise, in float64. Several goroutines may use a
+// posterior; the network runs for one goroutine at a time.
 type posterior struct {
 	net    layers.Network // the network g
 	site   shifted        // the layer that has the processes

@@ -33,7 +33,7 @@ func (m *memory) remaining(u *tensor.Dense, n int, skip func(i int) int) ([]floa
 	return newRemains(m, kernel.Threads()).at(u, n, skip)
 }
 
-// remains computes r, and keeps what it computes in.
+// remains computes r, and keeps the memory for the computation.
 type remains struct {
 	*memory                 // the rows that are kept
 	search  searchJob       // finds neighbours or centres
@@ -52,7 +52,7 @@ func newRemains(m *memory, threads int) *remains {
 	return r
 }
 
-// at is memory.remaining. The next call overwrites what it returns.
+// at returns what memory.remaining returns. The next call of at overwrites this slice.
 func (r *remains) at(u *tensor.Dense, n int, skip func(i int) int) ([]float64, error) {
 	r.out, r.skip = slices.Grow(r.out[:0], n)[:n], skip
 	r.search.u, r.search.n, r.search.skip = u, n, skip
@@ -87,7 +87,7 @@ type space struct {
 	k        int       // number of neighbours
 	away     []float64 // z − u, [k,d]
 	gram     []float64 // their inner products [k,k]
-	rho, row []float64 // [k], and one of at least d and k numbers
+	rho, row []float64 // [k], and a row of at least d and k numbers
 	room     room      // kept between points
 }
 

@@ -50,7 +50,7 @@ func TestWrongNetworks(t *testing.T) {
 }
 
 // TestSites: the places of a residual network are its activations and the mean over all
-// places of an image, which is the one that is taken.
+// places of an image. By default a fit takes this mean.
 func TestSites(t *testing.T) {
 	net, err := layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 3, Height: 8, Width: 8}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {

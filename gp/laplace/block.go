@@ -10,8 +10,8 @@ import (
 )
 
 // block is the Jacobian of one parameter: row r, of output c at example n, is the
-// outer product a_n ⊗ d_r, or a sum of them over T places. Where the graph does not give
-// it in this form, d holds whole rows.
+// outer product a_n ⊗ d_r, or a sum of outer products over T places. Where the graph does not
+// give the Jacobian in this form, d holds whole rows.
 type block struct {
 	param  *graph.Param // the parameter that the block belongs to
 	offset int          // of its first element among the weights
@@ -34,7 +34,7 @@ type group struct {
 
 // addBlocks finds the form of each parameter's Jacobian. places says whether the sums over
 // places of a convolution stay factored. like, if not nil, are blocks of the same parameters
-// whose form is to be that of the new ones.
+// whose forms the new blocks are to have.
 func (s *scanner) addBlocks(k jacobian.NTK, places bool, like []block) {
 	uses := k.Factors(s.builder, s.in)
 	var whole []*graph.Node

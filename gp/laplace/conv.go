@@ -15,8 +15,8 @@ import (
 // Such a block has a [B,T,K], d [B·C,T,Out] and T places; the other structures take its
 // rows as they are. Predictions with KFAC multiply the rotated factors out.
 
-// convolved fills in k where these rows are those of a convolution's filters, and reports
-// whether they are.
+// convolved reports whether uses are the rows of a convolution's filters, and fills in k where
+// they are.
 func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
 	filters := k.param.Value.Shape()
 	if len(uses) != 1 || uses[0].Left != nil || len(filters) != 4 || filters[2] != filters[3] {

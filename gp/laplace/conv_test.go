@@ -94,8 +94,8 @@ func TestConvolutionKFAC(t *testing.T) {
 	}
 }
 
-// TestConvolutionChannels: the covariances of many outputs are the same whether whole rows are formed,
-// those of a few channels at a time, or none.
+// TestConvolutionChannels: the covariances of many outputs are the same whether whole rows are
+// formed, the rows of a few channels at a time, or no rows.
 func TestConvolutionChannels(t *testing.T) {
 	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: named("conv2.weight")}
 	p := images(t, o, tensor.Float64, 5, 40)

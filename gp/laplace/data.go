@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// newData returns the examples x [N,…] with the targets y [N,C], or the subset of them that the
-// options ask for, drawn at random.
+// newData returns the examples x [N,…] with the targets y [N,C], or the subset of the examples that
+// the options o ask for, drawn at random.
 func newData(x, y *tensor.Dense, o options) (gp.Examples, error) {
 	e := gp.Examples{X: x, Y: y}
 	if err := e.Check(o.likelihood()); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// denseLayer is all of H where the weights are those of one dense layer of q outputs,
+// denseLayer is all of H where the weights are the weights of one dense layer of q outputs,
 // so that J_n = a_n ⊗ d_n with the layer's inputs a, and a 1 for the bias. Then
 //
 //	H = Σ_n (a_n a_nᵀ) ⊗ (d_nᵀ Λ_n d_n)
@@ -22,7 +22,7 @@ type denseLayer struct {
 	job      outerJob           // of a batch, kept because a job lives on the heap
 }
 
-// isDense reports whether the weights are those of one dense layer.
+// isDense reports whether the weights of s are the weights of one dense layer.
 func (s *scanner) isDense() bool {
 	if len(s.groups) != 1 || len(s.blocks) > 2 {
 		return false
@@ -47,7 +47,7 @@ func (h *denseLayer) elements() int {
 
 func (h *denseLayer) bytes() int64 {
 	n := int64(h.n)
-	// H, its factor and the one before, the covariance and its forms.
+	// H, its factor and the factor before, the covariance and its forms.
 	return 8 * (5*n*n + int64(h.batch)*int64(h.elements()))
 }
 

@@ -1,18 +1,18 @@
 // Package laplace is the linearized Laplace approximation (LLA). The network is replaced
 // by its linearization in the weights at the trained values θ̂, and the weights have a
-// Gaussian posterior whose precision is the generalised Gauss-Newton matrix plus that of
+// Gaussian posterior whose precision is the generalised Gauss-Newton matrix plus the precision of
 // the prior. The latent function is then Gaussian, too:
 //
 //	f(x) ~ N(g(x), J(x) Σ J(x)ᵀ),   Σ = (H/σ² + I/σ₀²)⁻¹,   H = Σ_n J_nᵀ Λ_n J_n.
 //
 // g(x) [C] are the network's outputs and J(x) [C,P] is their Jacobian in the P weights.
-// σ₀ is the prior standard deviation, one for all weights or one for each group of them
+// σ₀ is the prior standard deviation, one for all weights or one for each group of weights
 // (Settings.Priors). With Gaussian noise σ is the noise standard deviation and Λ the identity.
 // With softmax classes σ is 1 and Λ = diag(p) − ppᵀ.
 //
 // [Method] and [SubsetMethod] are the methods of package gp, with the settings [Settings] and
 // [SubsetSettings]. Three choices are independent of each other: the weights that are uncertain
-// (all of them, the last layer, or some by name), the structure in which H is kept (full, kfac, diag
+// (all weights, the last layer, or some by name), the structure in which H is kept (full, kfac, diag
 // or lowrank), and the likelihood of the problem:
 //
 //	laplace.Settings{}                                                    // exact LLA

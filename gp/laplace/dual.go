@@ -35,7 +35,7 @@ func (f *functionSpace) elements() int { return f.factorsSize(f.outputs) }
 
 func (f *functionSpace) bytes() int64 {
 	n, x := int64(f.n), int64(f.scanner.in.Shape()[1:].TotalSize())
-	// G, its factor and the one before, which take more than the work of finding G; R; x.
+	// G, its factor and the factor before, which take more than the work of finding G; R; x.
 	return 8 * (3*n*n + int64(f.factorsSize(f.n)) + n/int64(f.outputs)*x)
 }
 
@@ -122,9 +122,9 @@ func (f functionFactor) predictor() predictor { return f }
 
 func (f functionFactor) width() int { return f.data.params + f.n }
 
-// A variance is that of the prior less what the data take away. Where less than this share is left,
-// given the outputs before, rounding may show in the twelfth digit: with 10⁻⁶ variances of the toy
-// fixture were wrong by 5·10⁻¹⁰ of themselves.
+// A variance is the variance of the prior less what the data take away. Where less than this share
+// is left, given the outputs before, rounding may show in the twelfth digit: with 10⁻⁶ variances of
+// the toy fixture were wrong by 5·10⁻¹⁰ of themselves.
 const kept = 1e-4
 
 // marginals: the covariance over σ₀² of an example's rows J̃* = J*T is J̃*J̃*ᵀ − BBᵀ with B of the

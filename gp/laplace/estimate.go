@@ -103,7 +103,7 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 	return q, e, err
 }
 
-// second returns how many seconds f takes without what it does once.
+// second returns how many seconds f takes, without the work that f does once.
 func second(f func() error) (float64, error) {
 	if err := f(); err != nil {
 		return 0, err

@@ -80,7 +80,7 @@ func TestSpectrum(t *testing.T) {
 	fixture.Close(t, "γ", []float64{c.effective(t.Context())}, []float64{gamma}, 1e-14)
 }
 
-// γ of an order above the width of its blocks is that of the explicit inverse.
+// γ of an order above the width of its blocks is the γ that the explicit inverse gives.
 func TestEffectiveInBlocks(t *testing.T) {
 	p := newProblem(t, 5, tensor.Float64, 150, 40, 2).fit(t, options{PriorStd: 1, NoiseStd: 0.5, Space: spaceFunctions})
 	q := newProblem(t, 5, tensor.Float64, 150, 40, 2).fit(t, options{PriorStd: 1, NoiseStd: 0.5, Space: spaceWeights})

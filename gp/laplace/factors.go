@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// factors hold Jacobian rows, or mixtures of those of one example, by the factors of their outer
+// factors hold Jacobian rows, or mixtures of the rows of one example, by the factors of their outer
 // products. A row of a perceptron with layers of p inputs and q outputs takes Σ (p+q) numbers in
 // place of Σ pq, and so do products of rows:
 //
@@ -74,8 +74,8 @@ func (s *scanner) products(m, n float64) (count float64) {
 	return count
 }
 
-// factors are those of a batch, until the next. Where one is not finite, the error says which
-// derivative is not.
+// factors returns the factors of the rows of b, which hold until the next batch. Where a factor is
+// not finite, the error says which derivative is not.
 func (b batch) factors() (factors, error) {
 	f := factors{scanner: b.scanner, n: b.size(), d: b.cotangents[:0], a: b.layerInputs[:0]}
 	for _, g := range b.groups {
@@ -231,7 +231,7 @@ func (f factors) cross(b batch, u factors, c scales, out []float64, ld int) erro
 	return nil
 }
 
-// workSize is that of the work of times, for m rows with n.
+// workSize returns the size of the argument work of times, for products of m rows with n rows.
 func (s *scanner) workSize(m, n int) int { return m*n + m/s.outputs*(n/s.outputs) }
 
 // columns writes the columns lo to lo+cols, which are of block i, to dst [n,cols].

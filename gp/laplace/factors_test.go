@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Every product of rows is that of the rows multiplied out, in factors and without, with one scale
-// and with one for each parameter, for more rows than square takes at a time. One network has
-// convolutions and a layer whose weights are stored output first.
+// Every product of rows is the product of the rows multiplied out, in factors and without, with one
+// scale and with a scale for each parameter, for more rows than square takes at a time. One network
+// has convolutions and a layer whose weights are stored output first.
 func TestDataRows(t *testing.T) {
 	for _, outputs := range []int{1, 3} {
 		n := 512/outputs + 5
@@ -79,7 +79,7 @@ func squared(s *scanner, c scales, rows []float64, m int) []float64 {
 	return out
 }
 
-// checkRows compares the products of rows with those of R.
+// checkRows compares the products of rows with the products of the whole rows r.
 func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRows, c scales) {
 	t.Helper()
 	n, scaled := r.n, squared(p.scan, c, r.j, r.n)
@@ -116,7 +116,7 @@ func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRo
 	}
 }
 
-// checkOwn compares the products within each example with those of the Jacobian j of a batch.
+// checkOwn compares the products within each example of u with the products of b's Jacobian j.
 func checkOwn(t *testing.T, what string, b batch, u factors, j []float64, c scales) {
 	t.Helper()
 	k, each := b.outputs, b.outputs*b.params

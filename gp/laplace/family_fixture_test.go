@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// member is one of the family, under its name in the fixtures.
+// member is a member of the family, under its name in the fixtures.
 type member struct {
 	name string
 	o    options

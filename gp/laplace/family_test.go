@@ -91,7 +91,7 @@ func TestFamilyGradient(t *testing.T) {
 	})
 }
 
-// Where all weights of a network are those of its last layer, LastLayer is All.
+// Where the last layer of a network has all its weights, LastLayer is All.
 func TestLastLayerOfOneLayer(t *testing.T) {
 	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal} {
 		p := newClasses(t, 34, tensor.Float64, 30, 4, 3)
@@ -124,8 +124,8 @@ func TestKFACExactForLinear(t *testing.T) {
 	}
 }
 
-// Both spaces give the same posterior with softmax, too, and the special form for a
-// dense layer that of any weights.
+// With softmax, too, both spaces give the same posterior. The special form for a dense layer
+// gives the posterior that the form for any weights gives.
 func TestSpacesWithSoftmax(t *testing.T) {
 	for name, weights := range map[string]chooser{"all": allParams, "last layer": lastLayerParams} {
 		p := newClasses(t, 36, tensor.Float64, 25, 5, 3)

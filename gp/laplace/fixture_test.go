@@ -31,7 +31,7 @@ func fixtureNet(t testing.TB, a fixture.Arrays) (net layers.Sequential) {
 }
 
 // The tolerances leave a factor of a hundred over what is reached on the published
-// fixture, for those of other seeds. In weight space the rank-deficient H, whose
+// fixture, for the fixtures of other seeds. In weight space the rank-deficient H, whose
 // condition number over s is about 1e9, costs digits; function space does not.
 func TestFixtureFull(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")

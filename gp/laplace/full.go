@@ -24,7 +24,7 @@ func (w *weightSpace) elements() int { return w.n * w.outputs }
 
 func (w *weightSpace) bytes() int64 {
 	n := int64(w.n)
-	return 8 * (3*n*n + int64(w.chunk)*n) // H, its factor and the one before; rows
+	return 8 * (3*n*n + int64(w.chunk)*n) // H, its factor and the factor before; rows
 }
 
 func (w *weightSpace) allocate() {
@@ -96,7 +96,7 @@ func (f weightFactor) predictor() predictor { return f }
 
 func (f weightFactor) width() int { return f.n }
 
-// marginals are those of the root.
+// marginals writes the covariances F Fᵀ of b's examples to cov, with the rows F of root.
 func (f weightFactor) marginals(b batch, cov []float64) error {
 	c := b.outputs
 	rows := b.take(b.size() * f.n)

@@ -13,7 +13,7 @@ import (
 )
 
 // Each point is a fit with these hyper-parameters, scored by a density written
-// elsewhere, and the best of them comes back.
+// elsewhere, and the search returns the best point.
 func TestGridSearch(t *testing.T) {
 	everyMember([]int{2}, func(what string, o options, c int) {
 		p, held := problemFor(t, o, 51, tensor.Float64, 20, 4, c), problemFor(t, o, 52, tensor.Float64, 9, 4, c)
@@ -80,7 +80,7 @@ func TestGridSearchDefaults(t *testing.T) {
 	wants(t, err, "y has shape (20, 2), the posterior has 1 outputs")
 	_, _, err = q.gridSearch(t.Context(), p.x, p.probe, grid{})
 	wants(t, err, "inputs of shape (20, 2) with targets of shape (7, 2)")
-	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // that of TestNotPositiveDefinite
+	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // the problem of TestNotPositiveDefinite
 	_, tried, err = f.fit(t, options{PriorStd: 1, NoiseStd: 1, Space: spaceFunctions}).gridSearch(t.Context(), f.x, f.y, grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
 	wants(t, err, "with any of 1 points")
 	if len(tried) != 1 || !math.IsInf(tried[0].NLL, 1) {

@@ -92,7 +92,7 @@ func (h *kfac[T]) addInputs(b batch) error {
 	return nil
 }
 
-// addRows adds those of the cotangents.
+// addRows adds the moments of b's cotangents.
 func (h *kfac[T]) addRows(b batch) error {
 	if b.lambda == nil {
 		h.sum(b, false)
@@ -184,7 +184,7 @@ func (h *kfac[T]) over(k block, n *graph.Node) int {
 	return h.examples
 }
 
-// rebuild: the eigenvalues of A⊗G are the products of those of A and of G.
+// rebuild: the eigenvalues of A⊗G are the products of an eigenvalue of A and an eigenvalue of G.
 func (h *kfac[T]) rebuild(context.Context) error {
 	for _, k := range h.blocks {
 		h.h = append(h.h, products(h.values[k.a], h.values[k.d]))
@@ -192,8 +192,8 @@ func (h *kfac[T]) rebuild(context.Context) error {
 	return nil
 }
 
-// products returns the eigenvalues of A⊗G, from those of A and G. Negative eigenvalues, which
-// come from rounding, count as 0. nil instead of a stands for the number 1.
+// products returns the eigenvalues of A⊗G, from the eigenvalues a of A and g of G. Negative
+// eigenvalues, which come from rounding, count as 0. nil instead of a stands for the number 1.
 func products(a, g []float64) []float64 {
 	if a == nil {
 		a = []float64{1}

@@ -68,8 +68,8 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Rows are added to H in chunks; more of them than a chunk, and batches larger than
-// one, change nothing.
+// Rows are added to H in chunks. More rows than a chunk, and batches larger than a chunk,
+// change nothing.
 func TestChunks(t *testing.T) {
 	prob := newProblem(t, 9, tensor.Float64, minChunk+300, 3, 1)
 	whole := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: minChunk + 300})
@@ -148,7 +148,7 @@ func TestMemoryAndExamples(t *testing.T) {
 		}
 	})
 	o := options{Space: spaceFunctions, PriorStd: 1, NoiseStd: 1, BatchSize: 4}
-	// G, its factor and the one before, [300,300]; the factors of J in both layers, [300,4] and [100,2],
+	// G, its factor and the factor before, [300,300]; the factors of J in both layers, [300,4] and [100,2],
 	// [300,3] and [100,4]; and the inputs, [100,2].
 	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*4+100*2+300*3+100*4+100*2)); got != want {
 		t.Errorf("function space: %d bytes, want %d", got, want)

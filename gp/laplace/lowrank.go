@@ -47,7 +47,7 @@ func (l *lowRank) order() int {
 // bytes: an eigenvalue problem takes four matrices, of which full has three.
 func (l *lowRank) bytes() int64 {
 	if l.inner == nil {
-		return 8 * (3*int64(l.n)*int64(l.n) + int64(l.n)*int64(l.params)) // G, its factor and the one before; R
+		return 8 * (3*int64(l.n)*int64(l.n) + int64(l.n)*int64(l.params)) // G, its factor and the factor before; R
 	}
 	n := int64(l.order())
 	k := min(n, int64(l.rank))
@@ -79,7 +79,7 @@ func (l *lowRank) finish(ctx context.Context) error {
 }
 
 // decompose returns the eigenvalues and the eigenvectors of a [n,n], which it overwrites. It sets
-// how many of them are kept, and makes room for R and G.
+// how many eigenvalues are kept, and makes room for R and G.
 func (l *lowRank) decompose(n int, a []float64) (values, vectors []float64, err error) {
 	if err := checkFinite(a, l.blocks[0]); err != nil {
 		return nil, nil, err
@@ -98,8 +98,8 @@ func (l *lowRank) square(ctx context.Context) error {
 	return l.functionSpace.finish(ctx)
 }
 
-// leading returns how many of the eigenvalues, which ascend, are kept: the largest, at most
-// rank and at least one of them, without those that are 0 up to rounding.
+// leading returns how many of the eigenvalues, which ascend, are kept: the largest, at most rank
+// and at least one, without the eigenvalues that are 0 up to rounding.
 func (l *lowRank) leading(values []float64) (k int) {
 	const rounding = 0x1p-52
 	n := len(values)

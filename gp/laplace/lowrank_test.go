@@ -19,7 +19,7 @@ func TestLowRankOfFullRank(t *testing.T) {
 			o.Structure, o.Rank = kindLowRank, 0
 			got := p.fit(t, o)
 			comparePosteriors(t, label(what, ", ", n, " examples"), got, want, p.probe)
-			// Softmax's rows sum to 0, so that one of three says nothing.
+			// Softmax's rows sum to 0, so that the third row of three says nothing.
 			if k := got.structure.(*lowRank).n; k > min(27, n*c) || !noisy(o.Likelihood) && k > n*(c-1) {
 				t.Errorf("%s: rank %d", what, k)
 			}

@@ -41,7 +41,7 @@ func (s *Settings) approximate() bool {
 	return s.structure() == kindKFAC || s.structure() == kindDiagonal
 }
 
-// edge is a note where a standard deviation is one of the two ends of a grid.
+// edge returns a note where the standard deviation v is an end, lo or hi, of a grid.
 func edge(what, setting string, v, lo, hi float64) []string {
 	at := slices.IndexFunc([]float64{lo, hi}, func(end float64) bool { return math.Abs(v-end) <= 1e-9*end })
 	if at < 0 {

@@ -21,7 +21,7 @@ type partial struct {
 }
 
 // Sums implements gp.Summed: H is a sum over examples, and so is the evidence. The whole of H is
-// kept in weight space. The structure LowRank has left out what it would need.
+// kept in weight space. The structure LowRank has left out what such a sum needs.
 func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if _, ok := p.structure.(*lowRank); ok {
 		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, which are no sum over examples; the others are", kindLowRank)
@@ -127,8 +127,8 @@ func (h *diagonal[T]) sums(visit visitor) error {
 	return nil
 }
 
-// sums are those of each factor by itself, which has the name of the first parameter that it
-// belongs to.
+// sums hands visit the sum of each factor by itself. A factor has the name of the first parameter
+// that the factor belongs to.
 func (h *kfac[T]) sums(visit visitor) (err error) {
 	h.factors(func(k block, n *graph.Node, width int) {
 		if err == nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestPassesAreFit: the posterior of a sample, made anew from sums over parts of all examples, is
-// that of a fit to all of them, in predictions and in the marginal likelihood, whether it came
-// from a file or not.
+// the posterior of a fit to all examples, in predictions and in the marginal likelihood, whether
+// the sample's posterior came from a file or not.
 func TestPassesAreFit(t *testing.T) {
 	const n, first = 26, 9
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 1e-4} {

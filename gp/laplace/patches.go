@@ -18,12 +18,12 @@ import (
 type patches[T kernel.Float] struct {
 	c, h, w int // channels, height and width of an input
 	pixels  []T // of some images, [·,H+2,W+2,C] with zeros after each row and after the last row
-	line    []T // an edge of them, [·,H+2 or W+2,C]
-	images  int // that these hold
+	line    []T // an edge of these images, [·,H+2 or W+2,C]
+	images  int // the number of images in pixels and line
 }
 
 // The sums are [C,29·C]. Of all places they are those at the distances (0,0…2), (1,−2…2) and
-// (2,−2…2); then follow those of each edge at the distances 0…2 along it, and of each corner.
+// (2,−2…2). Then follow the sums of each edge at the distances 0…2 along it, and of each corner.
 const (
 	edgeSums   = 13
 	cornerSums = edgeSums + 4*3
@@ -47,7 +47,7 @@ func newPatches[T kernel.Float](k block) *patches[T] {
 	return p
 }
 
-// sizeKept says whether a convolution is one of 3×3 with images as large as its results.
+// sizeKept says whether a convolution has filters of 3×3 and images as large as its results.
 func sizeKept(use graph.FilterUse, size int) bool {
 	return size == 3 && use.Stride == 1 && use.Padding == 1
 }

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// The moments of patches are those of the patches that are formed, for images of any size, also
+// The moments of patches are the moments of patches that are formed, for images of any size, also
 // of one row or pixel, and for more images than are turned at a time.
 func TestPatches(t *testing.T) {
 	for _, of := range [][]int{{3, 1, 5, 4}, {2, 2, 1, 1}, {2, 3, 1, 4}, {4, 2, 2, 7}, {70, 5, 6, 6}, {2, 16, 32, 32}} {

@@ -13,8 +13,8 @@ import (
 )
 
 // posterior is a fitted linearized Laplace approximation. Its mean is the network,
-// its covariance is that of the latent function, without noise, in float64. It may be
-// used by several goroutines; the network runs for one of them at a time.
+// its covariance is the covariance of the latent function, without noise, in float64. Several
+// goroutines may use a posterior; the network runs for one goroutine at a time.
 type posterior struct {
 	scan      *scanner   // the network and its Jacobian
 	structure structure  // H
@@ -25,7 +25,7 @@ type posterior struct {
 	ascent    *ascent    // finds hyper-parameters; nil: the exact maximum
 	limit     int64      // bytes
 	choice    string     // of the weights, see choiceOf
-	subset    bool       // the posterior is one of SubsetMethod
+	subset    bool       // SubsetMethod made the posterior
 	exact     bool       // see Options
 
 	rooted *rooted // while H is summed up, if it is from rows
@@ -122,8 +122,8 @@ func (p *posterior) NoiseStd() float64 {
 //
 //	log p(y | θ̂) − ½ log det(I + σ₀² H/σ²) − ‖θ̂‖²/(2σ₀²),
 //
-// with σ = 1 for softmax. H and ‖θ̂‖² are those of the uncertain weights. Where σ₀ differs
-// among them, σ₀²H is SHS with S the diagonal matrix of their σ₀, and ‖θ̂‖²/σ₀² a sum.
+// with σ = 1 for softmax. H and ‖θ̂‖² belong to the uncertain weights. Where σ₀ differs
+// among these weights, σ₀²H is SHS with S the diagonal matrix of their σ₀, and ‖θ̂‖²/σ₀² a sum.
 func (p *posterior) LogMarginalLikelihood() float64 {
 	return p.evidence.value(p.hyper, p.factor.logDet())
 }
@@ -166,7 +166,7 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	return dense.Of(m, n), dense.Of(k, n, n), nil
 }
 
-// check returns an error if x is not a batch of inputs like those of the fit.
+// check returns an error if x is not a batch of inputs like the inputs of the fit.
 func (p *posterior) check(x *tensor.Dense) error {
 	if err := dense.CheckRows(x); err != nil {
 		return fmt.Errorf("laplace: %w", err)

@@ -104,7 +104,7 @@ func TestEqualPriorsAreOne(t *testing.T) {
 	})
 }
 
-// The gradient is that of differences.
+// The gradient is the gradient by differences.
 func TestPriorsGradient(t *testing.T) {
 	const h = 1e-4 // central differences in the logarithms: errors of h² and ε/h
 	everySpace([]int{1, 2}, func(what string, o options, c int) {
@@ -126,8 +126,8 @@ func TestPriorsGradient(t *testing.T) {
 	})
 }
 
-// At the maximum no derivative is left, every step away is down, and it is higher than
-// that of one prior for all. What is fixed stays.
+// At the maximum no derivative is left, and every step away is down. The maximum is higher than
+// the maximum with one prior for all weights. What is fixed stays.
 func TestPriorsMaximum(t *testing.T) {
 	everySpace([]int{2}, func(what string, o options, c int) {
 		p := problemFor(t, o, 45, tensor.Float64, 30, 5, c)

@@ -10,9 +10,9 @@ import (
 // less of work.
 var atOnce = 1 << 34
 
-// addSquare adds the lower triangle of AᵀA, for A [k,n] if trans is set, or that of AAᵀ, for A
-// [n,k], to that of c [n,n]. What c holds above the diagonal does not count. It returns ctx's
-// error if ctx ends first.
+// addSquare adds the lower triangle of AᵀA, for A [k,n] if trans is set, or of AAᵀ, for A [n,k], to
+// the lower triangle of c [n,n]. What c holds above the diagonal does not count. addSquare returns
+// ctx's error if ctx ends first.
 func addSquare(ctx context.Context, trans bool, n, k int, a, c []float64) error {
 	lda, next := k, k // from one row of A to the next, and from one column of the product
 	if trans {

@@ -55,7 +55,7 @@ func TestPieces(t *testing.T) {
 }
 
 // TestPrompt: each long piece of a fit looks at the context. It ends after one more look each
-// time, until a fit is whole, and the whole fit is the one that nothing disturbed.
+// time, until a fit is whole. The whole fit is equal to a fit that nothing disturbed.
 func TestPrompt(t *testing.T) {
 	inPieces(t)
 	for _, space := range []spaceKind{spaceWeights, spaceFunctions} {

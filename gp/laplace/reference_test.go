@@ -60,7 +60,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// The smaller space is the one chosen, at equality the weights'.
+// The fit chooses the smaller space, and at equality the space of weights.
 func TestSmallerSpace(t *testing.T) {
 	for _, c := range []struct {
 		params, rows int

@@ -135,7 +135,7 @@ func (r *rooted) bytes() int64 {
 	return int64(r.scan.program.Bytes() + r.forward.program.Bytes() + r.back.program.Bytes())
 }
 
-// sum is that of a Posterior.
+// sum adds up H over the inputs x and calls seen after each batch, as posterior.sum does.
 func (r *rooted) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
 	c := r.scan.outputs
 	err := r.forward.each(ctx, x, func(b batch) error {

@@ -27,8 +27,8 @@ func overfitted(t *testing.T, residual float64) problem {
 
 // TestApproximationsDetermineTooMuch: N targets determine fewer than N weights with all of
 // H, whatever the prior. With KFAC and the diagonal, which spread the same trace over more
-// directions, they seem to determine more than N, and the best noise lies above that of the
-// residuals, where γ has come down to N.
+// directions, they seem to determine more than N, and the best noise lies above the noise
+// of the residuals, where γ has come down to N.
 func TestApproximationsDetermineTooMuch(t *testing.T) {
 	const n, residual = 30, 1e-2
 	p := overfitted(t, residual)
@@ -51,7 +51,7 @@ func TestApproximationsDetermineTooMuch(t *testing.T) {
 }
 
 // TestMaximumNextToTheLastDigit: where γ comes so near to N that N − γ has no digits, the
-// hyper-parameters are still those of one maximum.
+// hyper-parameters still belong to one maximum.
 func TestMaximumNextToTheLastDigit(t *testing.T) {
 	const n = 30
 	for _, residual := range []float64{1e-3, 1e-5, 1e-6} {
@@ -80,9 +80,9 @@ func TestNoteOnSaturation(t *testing.T) {
 	}
 }
 
-// TestGridOfApproximations: by default the noise of KFAC and of the diagonal is one of a grid on
-// the validation rows, where there are some: near the residual. Where the user asks for the
-// marginal likelihood, or only it can do what other settings ask for, it is kept.
+// TestGridOfApproximations: by default a grid on the validation rows, where there are some, chooses
+// the noise of KFAC and of the diagonal: near the residual. The marginal likelihood is kept where
+// the user asks for it, or where nothing else can do what other settings ask for.
 func TestGridOfApproximations(t *testing.T) {
 	const residual = 1e-2
 	p := overfitted(t, residual).posed(likelihood.NewGaussian(residual*residual, tensor.Float64))

@@ -44,7 +44,7 @@ type scanner struct {
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs
-// of the given shape each. places and like are those of addBlocks.
+// of the given shape each. places and like are the arguments of addBlocks.
 func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool, like []block) (*scanner, error) {
 	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch, net: net, places: places}
 	s.float = s.weights[0].Value.Dtype()
@@ -75,8 +75,8 @@ func (s *scanner) compile(nodes []*graph.Node) error {
 	return s.program.Bind(s.in, s.x)
 }
 
-// alias makes the values of s those of the same nodes of another scanner, too: what was made
-// with that one asks for them by its nodes.
+// alias stores the values of s under the same nodes of the scanner of, too: what was made with
+// that scanner asks for values by that scanner's nodes.
 func (s *scanner) alias(of *scanner) {
 	for i, k := range s.blocks {
 		other := of.blocks[i]

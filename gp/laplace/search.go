@@ -70,7 +70,7 @@ func (p *posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
 // deviation.
 type spectrum func(s float64) (logDet, effective float64, err error)
 
-// spectrum returns that of H.
+// spectrum returns the spectrum of H.
 func (p *posterior) spectrum(ctx context.Context) (spectrum, error) {
 	if g, ok := p.structure.(interface {
 		spectrum(context.Context) (spectrum, error)

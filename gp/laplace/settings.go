@@ -223,7 +223,7 @@ func (s *Settings) settled(ctx context.Context, p gp.Problem, r gp.Run) (*Settin
 	return done, notes, err
 }
 
-// options are those of the function Fit, for complete settings.
+// options returns the options of the function Fit, for complete settings s of the problem p.
 func (s *Settings) options(p gp.Problem) options {
 	prior, noise := s.start(p)
 	return options{

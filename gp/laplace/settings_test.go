@@ -187,7 +187,7 @@ func TestSettingsHyper(t *testing.T) {
 	}
 }
 
-// A name is that of the settings, also when the posterior comes from a file.
+// The settings name the posterior, also when the posterior comes from a file.
 func TestLabels(t *testing.T) {
 	p := newProblem(t, 93, tensor.Float64, 30, 4, 2)
 	for _, c := range []struct {
@@ -325,8 +325,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestInformativeWeights: the layer that the rows choose is in the record, and the fit is that of
-// its names.
+// TestInformativeWeights: the record has the layer that the rows choose, and the fit is the fit
+// with the names of this layer's parameters.
 func TestInformativeWeights(t *testing.T) {
 	p := newProblem(t, 95, tensor.Float64, 30, 4, 1).posed(gaussianNoise)
 	f := fitSettings(t, &Settings{Structure: "kfac", Weights: []string{"informative:1"}, PriorStd: 1, NoiseStd: 1, Hyper: "fixed"}, p, gp.Run{})

@@ -115,7 +115,7 @@ func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
 //
 //	Σ_ij v_ij a_i² d_cj d_c'j = Σ_j u_j d_cj d_c'j,   u = vᵀ a²,
 //
-// summed over the blocks; those of one group have the same d.
+// summed over the blocks. The blocks of one group have the same d.
 func (p spectralPredictor) marginals(b batch, cov []float64) error {
 	c := b.outputs
 	clear(cov[:b.count*c*c])

@@ -133,7 +133,7 @@ func (p *posterior) rebuild(ctx context.Context) error {
 	return p.structure.(interface{ rebuild(context.Context) error }).rebuild(ctx)
 }
 
-// check refuses a header that no fit gives, or one of another likelihood.
+// check refuses a header that no fit gives, or a header of another likelihood.
 func (h header) check(l likelihood.Likelihood) error {
 	const most = 1 << 30
 	size := h.Outputs

@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 	wants(t, (options{}).check(), `unknown structure "", expected one of`)
 }
 
-// headers are those of files that earlier versions wrote, with the names of their arrays,
+// headers are the headers of files that earlier versions wrote, with the names of their arrays,
 // for the small problems of TestFileFormat.
 var headers = []struct {
 	o      options

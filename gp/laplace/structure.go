@@ -16,7 +16,7 @@ type structure interface {
 	finish(context.Context) error // after the last add
 	factor(context.Context, scales) (factor, error)
 
-	describe(*header)     // writes what it is
+	describe(*header)     // writes the structure's kind, rank or space
 	fields(visitor) error // the arrays that it is made of, after finish or to be filled
 }
 
@@ -42,7 +42,7 @@ type predictor interface {
 	// width is the number of columns of root's F, at least P.
 	width() int
 	// root writes F to the front of f, [count·C, width], such that F Fᵀ is the
-	// covariance of all outputs of all examples, also those of other batches.
+	// covariance of all outputs of all examples, also of examples of other batches.
 	root(b batch, f []float64) error
 }
 

@@ -56,7 +56,7 @@ func (w *weighting[T]) own(part int) (mean, row []T) {
 	return mean[:w.width], mean[w.width : 2*w.width]
 }
 
-// Run implements kernel.Job: one of the parts of the examples.
+// Run implements kernel.Job: it takes one part of the examples.
 func (w *weighting[T]) Run(part, parts int) {
 	mean, _ := w.own(part)
 	for i := w.b.count * part / parts; i < w.b.count*(part+1)/parts; i++ {
@@ -98,7 +98,7 @@ func (s *squaring[T]) sum(b batch, dst, src []T, width int) {
 	kernel.Parallel(kernel.Threads(), s)
 }
 
-// Run implements kernel.Job: one of the parts of the examples.
+// Run implements kernel.Job: it takes one part of the examples.
 func (s *squaring[T]) Run(part, parts int) {
 	mean, row := s.own(part)
 	for i := s.b.count * part / parts; i < s.b.count*(part+1)/parts; i++ {
@@ -161,7 +161,7 @@ func (t *total[T]) all() []float64 {
 func addGram[T kernel.Float](sum, v []T, n int) { addLower(sum, n, v, v, n) }
 
 // addLower adds the lower triangle of uᵀ v, which is symmetric, for rows u and v [·,n]
-// to that of sum [n,n], as addGram does.
+// to the lower triangle of sum [n,n], as addGram does.
 func addLower[T kernel.Float](sum []T, ld int, u, v []T, n int) {
 	const tile = 16
 	blocks := (n + 127) / 128

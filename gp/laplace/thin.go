@@ -18,7 +18,7 @@ import (
 // the sum of all sizes stays as it is but for less than one τ. A row's size then has the variance
 // τ·size at most, and τ is 2ε²S with the sum S of all sizes so far. So the standard deviation of a
 // sum over all examples, relative to the sum, is at most ε where all passes back have gradients
-// of one length. The first rows, keptRows of them, are all taken.
+// of one length. The first keptRows rows are all taken.
 type thinning struct {
 	epsilon float64   // 0: all rows are taken
 	looked  int       // the number of rows so far

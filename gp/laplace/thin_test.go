@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Rows that are taken by a thinning have the sum of all rows' squares to three ε, and their sizes that of
-// all sizes; they are few where the outputs are sure, and the first are all taken.
+// The rows that a thinning takes have the sum of all rows' squares to three ε, and their sizes have
+// the sum of all sizes. These rows are few where the outputs are sure. The first rows are all taken.
 func TestThinning(t *testing.T) {
 	const n, c = 20_000, 6
 	for _, epsilon := range []float64{0, 1e-3, 1e-2} {
@@ -224,8 +224,8 @@ func checkAllocations(t *testing.T, what string, p problem, o options) {
 	}
 }
 
-// Sums over parts of the examples take rows as a sum over all of them does, and without the memory
-// for rows whole Jacobians are summed up.
+// Sums over parts of the examples take rows as a sum over all examples does. Without the memory for
+// rows whole Jacobians are summed up.
 func TestRootedInParts(t *testing.T) {
 	p := sureClasses(t, tensor.Float64, 3000, 4)
 	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}

@@ -13,10 +13,10 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Update implements gp.Updater: H is a sum over examples, to which those of the new ones are
-// added, and so is the evidence. The hyper-parameters stay. It takes a pass over the new
-// examples and a factorisation. The structure LowRank has left out what it would need, which
-// is an error. A posterior of SubsetMethod becomes that of the subset and the new examples.
+// Update implements gp.Updater: H is a sum over examples, and so is the evidence. Update adds the
+// terms of the new examples. The hyper-parameters stay. An update takes a pass over the new
+// examples and a factorisation. The structure LowRank has left out what an update needs, which is
+// an error. A posterior of SubsetMethod becomes the posterior of the subset and the new examples.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@
 // the neighbouring clusters. An input is predicted by the expert of the cluster that it falls
 // into; the mean is the network's output, as ever.
 //
-// Clusters are those of k-means in two scores. These are the leading components of a kernel
+// k-means in two scores finds the clusters. The scores are the leading components of a kernel
 // principal component analysis with the tangent kernel Σ_c J_c(x) J_c(x')ᵀ among some training
 // rows. Clusters are neighbours where the cells of their centres share an edge. Networks of a
 // single input have no scores: cells lie between quantiles of the input, and neighbours are

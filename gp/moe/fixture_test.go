@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// reference is one of the three tasks of the fixture.
+// reference is a task of the fixture's three.
 type reference struct {
 	fixture.Arrays
 	prefix string
@@ -99,7 +99,7 @@ func (r reference) gate(t *testing.T) *gate {
 	if err := g.components(k, g.points.Shape()[0]); err != nil {
 		t.Fatal(err)
 	}
-	// Scores are in units of σ₀, and their signs are arbitrary: those of the fixture are taken.
+	// Scores are in units of σ₀, and their signs are arbitrary: we take the fixture's signs.
 	m := len(g.means)
 	vec := r.want(t, "kpca_vec")
 	for j := range scores {
@@ -190,8 +190,8 @@ func TestFixtureClusters(t *testing.T) {
 	}
 }
 
-// TestFixtureCovariance: each expert, the one that answers, with neighbours and alone, and LLA,
-// which no expert's variance is below.
+// TestFixtureCovariance: each expert, the expert that answers, with neighbours and alone, and LLA.
+// No expert's variance is below LLA's variance.
 func TestFixtureCovariance(t *testing.T) {
 	for _, r := range references(t) {
 		for key, alone := range map[string]bool{"f_cov": false, "local_f_cov": true} {

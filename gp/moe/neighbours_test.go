@@ -64,7 +64,7 @@ func TestNeighboursOfFew(t *testing.T) {
 	}
 }
 
-// TestCells: cells hold rows, whatever number of them is asked for.
+// TestCells: every cell holds rows, whatever number of cells is asked for.
 func TestCells(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, rows := range []int{1, 2, 7, 40} {

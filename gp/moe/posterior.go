@@ -6,9 +6,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// posterior is a fitted MoE LLA. Its mean is the network; its covariance at an input is that of
-// the expert that answers there, without noise, in float64. It may be used by several
-// goroutines.
+// posterior is a fitted MoE LLA. Its mean is the network. Its covariance at an input is the
+// covariance of the expert that answers there, without noise, in float64. Several goroutines may
+// use a posterior.
 type posterior struct {
 	net     layers.Network // the network g
 	gate    *gate          // says which expert answers

@@ -18,7 +18,7 @@ func column(v ...float64) *tensor.Dense {
 }
 
 // The network f(x) = 2x + 1 has two weights. The standard deviations of full LLA at these
-// inputs are 0.045, 0.077 and 0.633; those of 1,000 samples have an error of some 2 percent.
+// inputs are 0.045, 0.077 and 0.633; 1,000 samples give them with an error of some 2 percent.
 func Example() {
 	ctx := context.Background()
 	p := gp.Problem{

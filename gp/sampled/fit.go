@@ -59,9 +59,9 @@ type fitting struct {
 	y         []float64                 // targets [N,C]
 	batch     func(iteration int) []int // the rows of a mini-batch
 
-	// The state, which checkpoints hold. The columns of zeta are samples, those of residual
-	// the right-hand sides of their equations minus the left ones, or velocities of
-	// stochastic gradients; those of direction the directions of the search, or averages.
+	// The state, which checkpoints hold. The columns of zeta are samples. The columns of residual
+	// are the right-hand sides of their equations minus the left-hand sides, or velocities of
+	// stochastic gradients. The columns of direction are directions of the search, or averages.
 	zeta, residual, direction []float64 // [S,P]
 	mode                      []float64 // θ̄ [P]
 	numbers                   numbers   // the rest of the state
@@ -76,7 +76,7 @@ type numbers struct {
 	Lambdas []float64 `json:"lambdas"` // before the first maximisation and after each
 }
 
-// newFitting plans a fit, and compares what it needs with the memory.
+// newFitting plans a fit, and compares the memory that the fit needs with the limit.
 func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 	f := &fitting{p: p, r: r, s: s, limit: r.Limit(), size: layers.Count(p.Net)}
 	if f.size == 0 {

@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// reference is one of the two tasks of the fixture: its network, data and draws. Its P-vectors
+// reference is a task of the fixture's two: its network, data and draws. Its P-vectors
 // are in PyTorch's order.
 type reference struct {
 	fixture.Arrays
@@ -106,7 +106,7 @@ func (r reference) drawn(t *testing.T, s Settings, z, eps []float64) *fitting {
 	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, r.p.Train.X, noise); err == nil {
 		err = f.prepare(t.Context())
 	}
-	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture's is that of z
+	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture has the sketch of z
 		if err = f.product(t.Context(), r.p.Train.X, dense.Indices(len(z)/r.p0), z, y); err == nil {
 			f.sketch, err = newSketch(f.size, z, y, tensor.Float64)
 		}
@@ -220,7 +220,7 @@ func (r reference) unit() (z, eps []float64) {
 	return z, eps
 }
 
-// TestFixtureCovariance: with unit draws the covariance is that of LLA, without a jitter of Λ,
+// TestFixtureCovariance: with unit draws the covariance is LLA's covariance, without a jitter of Λ,
 // and γ is the exact number of effective parameters, for every prior.
 func TestFixtureCovariance(t *testing.T) {
 	for _, r := range references(t) {

@@ -125,8 +125,8 @@ func curvatureOf(t *testing.T, p gp.Problem, f *fitting) []float64 {
 	return m
 }
 
-// TestRate: the covariances tend to those of LLA at the rate 1/√S: beside their standard errors,
-// which fall at this rate, the differences stay of the same size.
+// TestRate: the covariances tend to LLA's covariances at the rate 1/√S. Beside their standard
+// errors, which fall at this rate, the differences stay of the same size.
 func TestRate(t *testing.T) {
 	for _, p := range problems(t)[:3] {
 		o := &laplace.Settings{PriorStd: 0.8}
@@ -155,7 +155,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestPriorLimit: the stronger the prior, the nearer the samples to those of the prior, whose
+// TestPriorLimit: the stronger the prior, the nearer the samples to samples of the prior, whose
 // covariance is the tangent kernel.
 func TestPriorLimit(t *testing.T) {
 	for _, p := range problems(t)[:3] {

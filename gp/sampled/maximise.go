@@ -131,8 +131,8 @@ func (n *newton) residuals(f, y []float64) []float64 {
 
 // direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs, and
 // returns d and J d [N,C]. It ends where the quadratic model falls little further (Nash and
-// Sofer 1990). The preconditioner is that of M, which has other Λ_n with classes; on MNIST it
-// still halves the iterations.
+// Sofer 1990). The preconditioner is the preconditioner of M, which has other Λ_n with
+// classes; on MNIST this preconditioner still halves the iterations.
 func (n *newton) direction(g []float64) (d, change []float64, err error) {
 	d, change = make([]float64, n.size), make([]float64, len(n.out))
 	r, p, y := append([]float64(nil), g...), make([]float64, n.size), make([]float64, n.size)

@@ -13,9 +13,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// posterior is a fitted Sampled LLA. Its mean is the network g; its covariance, that of the
-// latent function without noise, is the second moment of J ζ over S samples ζ of the weights,
-// which are the directions of the posterior.
+// posterior is a fitted Sampled LLA. Its mean is the network g. Its covariance of the latent
+// function, without noise, is the second moment of J ζ over S samples ζ of the weights. The samples
+// are the directions of the posterior.
 type posterior struct{ along.Posterior }
 
 // newPosterior returns the posterior with the samples zeta [S,P].

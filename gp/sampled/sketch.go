@@ -26,9 +26,9 @@ type sketch struct {
 	u      []float64 // U [rank,P], orthonormal rows
 }
 
-// sketchRows is how many rows stand for all in the sketch. On MNIST, of whose rows a ninth hold
-// four fifths of Σ_n tr Λ_n, a sketch of 128 directions from as many took the time of one of 32
-// from all rows, and conjugate gradients half the iterations.
+// sketchRows is how many rows stand for all in the sketch. On MNIST a ninth of the rows hold four
+// fifths of Σ_n tr Λ_n. A sketch of 128 directions from sketchRows rows took as long as a sketch of
+// 32 directions from all rows, and conjugate gradients took half the iterations.
 const sketchRows = 5000
 
 // precondition makes the sketch of the curvature that some rows have, weighted to stand for all.

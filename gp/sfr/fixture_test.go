@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// part is one of the problems of the fixture: one output, several outputs, classes.
+// part is a problem of the fixture: one output, several outputs, classes.
 type part struct {
 	fixture.Arrays
 	prefix string
@@ -186,8 +186,8 @@ func (f part) compared(t *testing.T, own bool, grid []float64) *trial {
 	return g.trial
 }
 
-// TestFixtureGrid: the negative log density of the validation rows for several δ, which one
-// pass over the data serves. The published one of classes is by samples.
+// TestFixtureGrid: the negative log density of the validation rows for several δ. One pass over the
+// data serves all δ. The published density of classes is by samples.
 func TestFixtureGrid(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		n, c := float64(f.p.Train.N()), float64(f.p.Outputs())

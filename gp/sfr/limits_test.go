@@ -21,7 +21,8 @@ func forms(prior float64) map[string]Settings {
 	}
 }
 
-// tolerance is that of sums in another order, where K̂_z has a condition number of some 1e8.
+// tolerance returns the tolerance, in the type dt, for sums in another order, where K̂_z has a
+// condition number of some 1e8.
 func tolerance(dt tensor.Dtype) float64 {
 	if dt == tensor.Float32 {
 		return 1e-4
@@ -89,8 +90,8 @@ func restored(t *testing.T, p gp.Problem, q *posterior) *posterior {
 	return r.(*posterior)
 }
 
-// TestFloat32: the predictions of networks of float32, also convolutional ones, are those of
-// the same networks in float64, whose weights and data differ by rounding.
+// TestFloat32: networks of float32, also convolutional networks, have the predictions of the same
+// networks in float64, whose weights and data differ by rounding.
 func TestFloat32(t *testing.T) {
 	all, err := gptest.Problems()
 	if err != nil {
@@ -129,8 +130,8 @@ func TestManyInputs(t *testing.T) {
 	fixture.Close(t, "an update with the rest", cov2, cov, 1e-9)
 }
 
-// TestMemory: a fit within the memory of smaller batches is the same; the error of one that
-// does not fit says what it would take.
+// TestMemory: a fit within the memory of smaller batches is the same. Where a fit needs more than
+// the limit, the error says how much memory the fit needs.
 func TestMemory(t *testing.T) {
 	p := newProblem(t, 4, tensor.Float64, 60, 8, 3, true)
 	fit := func(limit int64) (*gp.Fitted, error) {

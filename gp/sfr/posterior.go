@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// posterior is a fitted SFR. Its covariance is that of the latent function, without noise, in
-// float64. It may be used by several goroutines; the network runs for one of them at a time.
+// posterior is a fitted SFR. Its covariance is the latent function's, without noise, in float64.
+// Several goroutines may use a posterior; the network runs for one goroutine at a time.
 type posterior struct {
 	net     layers.Network // the network g
 	points  *tensor.Dense  // z [M,…]

@@ -91,7 +91,7 @@ func TestFoundOnValidation(t *testing.T) {
 	}
 }
 
-// validationNLL is that of predictions, each output by itself.
+// validationNLL returns the NLL of f's predictions of p's validation rows, each output by itself.
 func validationNLL(t *testing.T, p gp.Problem, f *gp.Fitted) float64 {
 	mean, cov := predict(t, f.Posterior, p.Validation.X)
 	c, y, sum := p.Outputs(), graph.Floats(p.Validation.Y), 0.0

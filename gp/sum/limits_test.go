@@ -17,7 +17,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// problems are those of gptest for a multilayer perceptron in float64.
+// problems returns the problems of gptest for a multilayer perceptron in float64.
 func problems(t *testing.T) (out []gptest.Problem) {
 	t.Helper()
 	all, err := gptest.Problems()

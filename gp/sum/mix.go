@@ -15,7 +15,7 @@ type mixture struct{ valla, gapa, noise float64 }
 
 // mix finds the mixture with the smallest negative log predictive density of the validation
 // rows, each output by itself, at which GAPA has the variances own [n·C]. Without validation
-// rows it is the one in which VaLLA was fitted.
+// rows mix returns the mixture in which VaLLA was fitted.
 func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []float64) (best mixture, err error) {
 	best = mixture{valla: 1, gapa: 1, noise: v.NoiseVariance}
 	if s.share() > 0 {

@@ -35,7 +35,7 @@ func Probit(probs []float64, g Gaussian) []float64 {
 //
 //	α_c = (1 − 2/C + e^{μ_c} Σ_k e^{−μ_k}/C²)/Q_cc.
 //
-// A larger Q lowers the concentration Σα but not α/Σα: unlike those of [Probit] and
+// A larger Q lowers the concentration Σα but not α/Σα: unlike the probabilities of [Probit] and
 // [MonteCarloProbs] the probabilities do not become more equal where all logits are more
 // uncertain. Logits that are certain, all Q_cc = 0 as of a network without a posterior, have
 // softmax(μ). If some variances of an example are 0 and others are not, there is no α, which is an

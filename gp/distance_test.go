@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestLengthScale: that of evenly spread rows is known; equal rows have none.
+// TestLengthScale: the length scale of evenly spread rows is known. Equal rows have no length scale.
 func TestLengthScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	rows := func(n int, v ...float64) *tensor.Dense {

@@ -78,7 +78,7 @@ func NewEngine(p Posterior, shape []int, o EngineOptions) (*Engine, error) {
 }
 
 // Warm compiles the predictions of every size, and computes what does not depend on the inputs.
-// Its error is that of the smallest size.
+// Warm returns the error of the smallest size.
 func (e *Engine) Warm(ctx context.Context) error {
 	for i := range e.pools {
 		q, c, err := e.take(ctx, i)
@@ -113,7 +113,7 @@ func (e *Engine) Predict(ctx context.Context, x []float64, g *Gaussian) error {
 }
 
 // best returns the number of the size for the next piece of n inputs: the smallest size that
-// holds all of them, unless two thirds of it would be empty, or else the largest that they fill.
+// holds all n inputs, unless two thirds of it would be empty, or else the largest that they fill.
 func (e *Engine) best(n int) int {
 	last := len(e.pools) - 1
 	for last > 0 && e.pools[last].refused.Load() {
@@ -185,7 +185,7 @@ func noMemory(err error) bool {
 type pool struct {
 	size  int          // inputs at a time
 	made  atomic.Int64 // how many were compiled
-	bytes int64        // of one of them; under the mutex of the engine
+	bytes int64        // of one compiled program; under the mutex of the engine
 	// refused says that there is no memory for a single one.
 	refused atomic.Bool
 	free    chan Compiled // used by nobody

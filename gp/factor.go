@@ -15,8 +15,8 @@ var ErrJitter = errors.New("the kernel among the inducing points is singular")
 
 // Factor returns the Cholesky factor R [m,m], lower triangular, of a kernel k [m,m] plus a
 // jitter on its diagonal. The jitter is a fraction of the mean of the diagonal: the least
-// with which every pivot is well above rounding, which is the argument least, or one of
-// 1e-13, 1e-12, … 1e-5.
+// fraction with which every pivot is well above rounding. This fraction is the argument least, or
+// 1e-13, 1e-12, … or 1e-5.
 func Factor(m int, k []float64, least float64) (r []float64, jitter float64, err error) {
 	mean := MeanDiagonal(m, k)
 	if r, jitter = jittered(m, k, jitters{scale: mean, least: least, first: 1e-13, end: 1e-4, pivot: 1e-13 * mean}); r != nil {

@@ -76,8 +76,8 @@ func centred(x *tensor.Dense, rows []int, m int, init data.KMeansInit, rng *rand
 	return data.KMeans(part, data.Distinct(part, m), init, rng)
 }
 
-// SampleRows returns rows of x [N,…]. If there are more than most it draws most of them
-// without repetition. Otherwise it returns all of them in their order.
+// SampleRows returns rows of x [N,…]. If x has more than most rows SampleRows draws most rows
+// without repetition. Otherwise SampleRows returns all rows in their order.
 func SampleRows(x *tensor.Dense, most int, rng *rand.Rand) *tensor.Dense {
 	n := x.Shape()[0]
 	rows := dense.Indices(n)

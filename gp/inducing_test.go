@@ -62,8 +62,8 @@ func TestKMeansShares(t *testing.T) {
 	}
 }
 
-// In classification the centres are those of data.KMeans of the rows of the class, and in
-// regression those of all rows. Inputs keep their shape and element type.
+// In classification the centres are data.KMeans's centres of the rows of the class. In regression
+// the centres are data.KMeans's centres of all rows. Inputs keep their shape and element type.
 func TestKMeansCentres(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		p := drawn(40, 2, dt, 1, 2, 3)

@@ -60,8 +60,8 @@ func traces(t *testing.T, p gp.Problem) map[string]float64 {
 	return out
 }
 
-// TestInformation compares the traces with those of whole Jacobians: up to four outputs exactly,
-// with more as far as random probes tell.
+// TestInformation compares the traces with the traces of whole Jacobians: up to four outputs
+// exactly, with more outputs as far as random probes tell.
 func TestInformation(t *testing.T) {
 	for c, tolerance := range map[int]float64{3: 1e-10, 12: 0.1} {
 		p := classes(t, 90, c)

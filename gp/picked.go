@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Picked is a network with one output, which is one of Net's C outputs, chosen for each
-// example. Its input is the input of Net, made flat, followed by a one-hot vector of the outputs,
+// Picked is a network with one output: an output among Net's C outputs, chosen for each
+// example. Picked's input is Net's input, made flat, followed by a one-hot vector of the outputs,
 // [B, D+C]. One program thus serves examples with different outputs.
 type Picked struct {
 	Net     layers.Network // the network with C outputs

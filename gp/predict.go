@@ -64,11 +64,11 @@ func (e *Engine) Each(ctx context.Context, x *tensor.Dense, rows int, f func(fir
 }
 
 // Refresher is a [Compiled] that can be made to see parameters of its posterior that have
-// changed, as those of a posterior during its fit do.
+// changed, as the parameters of a posterior change during its fit.
 type Refresher interface{ Refresh() error }
 
-// Refresh makes later predictions see changed parameters of the posterior, where what it compiles
-// to is a [Refresher]. No prediction may be under way.
+// Refresh makes later predictions see changed parameters of the posterior, where the posterior
+// compiles to a [Refresher]. No prediction may be under way.
 func (e *Engine) Refresh() error {
 	for _, q := range e.pools {
 		for range len(q.free) {

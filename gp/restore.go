@@ -52,8 +52,8 @@ func CheckPositive(numbers ...Fact) error {
 	return nil
 }
 
-// SavedPart returns what a file holds of one of several posteriors: s without its header, in place
-// of which the part has the JSON text header, and with prefix before the names of its arrays.
+// SavedPart returns a file's part for a single posterior of several: s without its header. In place
+// of s's header the part has the JSON text header. The part has prefix before its arrays' names.
 func SavedPart(s Saved, header json.RawMessage, prefix string) Saved {
 	return savedPart{s, header, prefix}
 }

@@ -17,7 +17,7 @@ type Summed interface {
 	Sums(l likelihood.Likelihood, r Run) (Sums, error)
 }
 
-// Sums are sums over examples in float64, named arrays. Those of several workers are added
+// Sums are sums over examples in float64, named arrays. The sums of several workers are added
 // element by element.
 type Sums interface {
 	// Add adds examples.
@@ -25,7 +25,7 @@ type Sums interface {
 	// Each calls visit with each of the arrays: to read it, or to overwrite it, before Finish,
 	// with sums of others.
 	Each(visit func(name string, v *[]float64, shape ...int) error) error
-	// Finish returns the posterior of n examples with these sums, and ends the use of them. held
+	// Finish returns the posterior of n examples with these sums, and ends the use of the sums. held
 	// examples choose the standard deviations of the weights and of the noise as in a fit;
 	// without any the standard deviations of the fit to the sample stay.
 	Finish(ctx context.Context, n int, held *Examples) (*Fitted, error)

@@ -15,7 +15,7 @@ type region struct {
 // It allocates nothing; size is the number of elements that the plan needs.
 type arena struct {
 	size int      // elements that the plan needs
-	free []region // in order, no two of them neighbours
+	free []region // in order, no two regions are neighbours
 }
 
 // lane is the number of elements of which the start of every region is a multiple: a cache line of
@@ -59,7 +59,7 @@ func (a *arena) grow(n int) region {
 func (a *arena) give(r region) {
 	i, _ := slices.BinarySearchFunc(a.free, r, func(f, r region) int { return cmp.Compare(f.at, r.at) })
 	a.free = slices.Insert(a.free, i, r)
-	for _, k := range []int{i, i - 1} { // the neighbour behind, then the one in front
+	for _, k := range []int{i, i - 1} { // the neighbour behind, then the neighbour in front
 		if k >= 0 && k+1 < len(a.free) && a.free[k].at+a.free[k].n == a.free[k+1].at {
 			a.free[k].n += a.free[k+1].n
 			a.free = slices.Delete(a.free, k+1, k+2)

@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Batch computes nodes for up to B examples at a time, those of an input x [B,…]. Nothing is
-// allocated in a run. It is not safe for concurrent use; several may be made of one graph.
+// Batch computes nodes for up to B examples at a time, the examples of an input x [B,…]. A run
+// allocates nothing. A Batch is not safe for concurrent use; one graph may have several Batches.
 type Batch struct {
 	p     *Program
 	x     *tensor.Dense // [B,…], read by the program

@@ -12,7 +12,7 @@ import (
 // Batched evaluates nodes for any number of examples, in batches of the size of the
 // input x. Where the memory suffices, batches are evaluated beside each other, each on a
 // thread of its own: that takes less time than to share out every operation. What does not depend on
-// x is there once for all of them.
+// x is there once for all batches.
 type Batched struct {
 	x       *Node
 	outputs []*Node
@@ -141,7 +141,7 @@ func (f *Batched) Each(ctx context.Context, data *tensor.Dense, visit func(first
 	return nil
 }
 
-// batchRun computes one of the batches at a time.
+// batchRun computes a single batch at a time.
 type batchRun struct {
 	*Batch
 	first, n int // the batch at hand

@@ -155,7 +155,7 @@ func (f pairwise[T]) rows(l loop) func(r kernel.Rows, y, a, b, scratch []T) {
 	}
 }
 
-// operandRange returns n elements of a row from at on, or copies of the one element
+// operandRange returns n elements of a row from at on, or copies of the single element
 // that the row repeats.
 func operandRange[T kernel.Float](row []T, step, at, n int, copies []T) []T {
 	if step == 1 {

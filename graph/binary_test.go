@@ -8,7 +8,7 @@ import (
 )
 
 // TestBinaryRange: whatever part of the elements is computed, in whole rows, in parts of rows and
-// over several outer dimensions, each element is that of the definition, and no other is written.
+// over several outer dimensions, each element equals the definition's, and no other is written.
 func TestBinaryRange(t *testing.T) {
 	scratch := make([]float64, scratchLen)
 	full := tensor.Shape{2, 3, 2, 5}

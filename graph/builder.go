@@ -33,7 +33,7 @@ type Builder struct {
 func NewBuilder(dt tensor.Dtype) *Builder { return on(gorgonia.NewGraph(), dt) }
 
 // NewConverting is NewBuilder for a graph that takes parameters of another element type
-// too: it holds copies of them, with their values at the time of writing. Thus a network of
+// too: the graph holds copies of these, with their values at the time of writing. Thus a network of
 // float32 weights can be evaluated in float64.
 func NewConverting(dt tensor.Dtype) *Builder {
 	b := NewBuilder(dt)
@@ -240,8 +240,8 @@ func converted[T, U kernel.Float](v []T) []U {
 	return out
 }
 
-// possible reports whether an array can have this shape: it has an element, and a
-// number of them that memory could hold.
+// possible reports whether an array can have this shape: the array has an element, and
+// memory could hold its number of elements.
 func possible(shape []int) bool {
 	n := 1
 	for _, d := range shape {

@@ -322,7 +322,7 @@ func TestDetach(t *testing.T) {
 }
 
 // TestConstants: the same constant twice is one node; its values are
-// copied; names of constants do not clash with those of the package's own.
+// copied; names of constants do not clash with names of the package's own constants.
 func TestConstants(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		b := graph.NewBuilder(dt)
@@ -358,8 +358,8 @@ func TestLongConstantsStayApart(t *testing.T) {
 	wantSame(t, "constants", evaluate(t, b, nil, out, nil), want, 0)
 }
 
-// TestNodesStayApart makes 20,000 small nodes and checks that each is the one that
-// was asked for, also when it is asked for again.
+// TestNodesStayApart makes 20,000 small nodes and checks that each node is the node that
+// was asked for, also when the node is asked for again.
 func TestNodesStayApart(t *testing.T) {
 	const n = 10_000
 	b := graph.NewBuilder(tensor.Float64)
@@ -395,7 +395,7 @@ func TestNodesStayApart(t *testing.T) {
 
 // TestCollidingNodesStayApart: Gorgonia identifies a node by a 32-bit hash of its
 // operation and its operands' hashes. The two names were found by search: their
-// leaves' hashes agree, and so do those of everything computed alike from them.
+// leaves' hashes agree, and so do the hashes of everything computed alike from the leaves.
 func TestCollidingNodesStayApart(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("x682451501", 2), b.Input("x867542288", 2)

@@ -19,7 +19,7 @@ type call struct {
 
 var calls atomic.Int64
 
-// Call returns a node of the given shape whose elements f computes from those of the
+// Call returns a node of the given shape whose elements f computes from the elements of the
 // operands, in the middle of a program's run; an error of f ends the run. Arrays are
 // row-major, and float64 whatever the graph holds. They are copies, which f may keep and
 // change. Each Call is a node of its own.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCall: a Go function sees copies of its operands in float64, whatever the graph
-// holds, and what it returns goes on through the graph.
+// holds. The function's results go on through the graph.
 func TestCall(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		b := graph.NewBuilder(dt)

@@ -43,8 +43,8 @@ func contractLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 	})
 }
 
-// sums returns the loops over a part of the product's elements at a time, and how many of them make
-// one element of the result; 0 if they do not lie one after the other.
+// sums returns the loops over a part of the product's elements at a time, and how many elements of
+// the product make one element of the result; 0 if these do not lie one after the other.
 func (r contract) sums(in []tensor.Shape, out tensor.Shape) (each int, f32 rangeLoop[float32], f64 rangeLoop[float64]) {
 	full, _ := broadcast(in[0], in[1])
 	l := newLoop(full, out, in[0], in[1])

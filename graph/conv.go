@@ -9,7 +9,7 @@ import (
 
 // conv is two-dimensional convolution, as in PyTorch a cross-correlation. The form
 // ⟨y, w ∗ x⟩ is linear in the images x, the filters w and the results y; each value of
-// part is its derivative by one of them, a function of the two others. So the three
+// part is the form's derivative by x, w or y, a function of the two others. So the three
 // are each other's derivatives.
 type conv struct {
 	part                        // the operand of the trilinear form that is computed

@@ -21,7 +21,7 @@
 //
 // Every operation is one small type, an [Op], which says its shape, its cotangents and
 // its typed loops in one place. Other packages define operations in the same way and
-// write them into a graph by [Builder.Apply]; package graphtest checks all of them.
+// write them into a graph by [Builder.Apply]; package graphtest checks all operations.
 //
 // Stock Gorgonia operations may be mixed in. They are differentiated by their own
 // SymDiff and run by their own Do, which allocates. Several derivatives are wrong in

@@ -163,7 +163,7 @@ func newSandwich(t *testing.T, dt tensor.Dtype, c stockCase, own bool) *sandwich
 }
 
 // TestStockOperations puts stock operations between ours. Values, gradients and
-// second derivatives agree with those of our operations alone, and with differences.
+// second derivatives agree with the results of our operations alone, and with differences.
 func TestStockOperations(t *testing.T) {
 	for _, c := range append(stockUnary(), stockBinary()...) {
 		t.Run(c.name, func(t *testing.T) {

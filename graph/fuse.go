@@ -31,7 +31,7 @@ const scratchLen = 2 * spreadBlock
 // ResNet-20 took least time with 1<<14.
 var fusing = struct {
 	from  int // elements from which on chains are run block by block
-	block int // elements in a block: few enough for those of all arrays to stay in the second level cache
+	block int // elements in a block: few enough for all arrays' blocks to stay in the second-level cache
 	share int // nanoseconds of work that each part must get
 }{1 << 12, 1 << 14, 3000}
 
@@ -165,7 +165,7 @@ func (c *chain[T]) take(s *step[T]) bool {
 		}
 		for _, x := range s.x {
 			if c.disturbs(before.y, x) {
-				return false // it reads other elements than those of its block
+				return false // it reads other elements than its block's elements
 			}
 		}
 		if c.disturbs(s.y, before.y) {

@@ -15,8 +15,8 @@ func SetFusing(t testing.TB, from, block, share int) {
 	t.Cleanup(func() { fusing = before })
 }
 
-// TestFuse: a chain of operations on a large array is one step, what it broadcasts or
-// cannot be run in blocks is not in it, and the results are those of single steps.
+// TestFuse: a chain of operations on a large array is one step. The chain holds nothing that it
+// broadcasts or that cannot be run in blocks. The results equal the results of single steps.
 func TestFuse(t *testing.T) {
 	run := func(from int) (steps int, out []float64) {
 		SetFusing(t, from, 64, 1<<10)
@@ -59,8 +59,8 @@ func TestFuse(t *testing.T) {
 }
 
 // TestFuseSums: sums of products of a large array are in the chain of what else reads it, although
-// a small array that they need was written later; those of rows that end with no block are not; and
-// the results are those of single steps.
+// a small array that they need was written later. Sums of rows that end with no block are not in
+// the chain. The results equal the results of single steps.
 func TestFuseSums(t *testing.T) {
 	for _, c := range []struct {
 		row, block int

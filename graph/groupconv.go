@@ -126,7 +126,7 @@ func convTap[T kernel.Float](c groupConv, p part, ky, kx int, image []T, w *T, r
 	}
 }
 
-// axpy adds a·x to n elements of y. The elements of x are stepX apart and those of y stepY apart.
+// axpy adds a·x to n elements of y. Elements of x are stepX apart. Elements of y are stepY apart.
 func axpy[T kernel.Float](a T, x []T, stepX int, y []T, stepY, n int) {
 	if stepX == 1 && stepY == 1 {
 		kernel.Axpy(a, x[:n], y[:n])

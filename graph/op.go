@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Op defines one operation. The operations of this package are defined in this way, and
-// so are those of others: write a type with these methods, hand it to [Builder.Apply],
-// and check it by a row of a table for graphtest.Run.
+// Op defines one operation. This package and other packages define operations in the same
+// way: write a type with these methods, hand the type to [Builder.Apply],
+// and check the type by a row of a table for graphtest.Run.
 //
 // An Op whose Jacobian rows have a form of their own, such as an outer product,
 // has the method RowPullback as well, with the arguments and the result of the function
@@ -19,7 +19,7 @@ import (
 //
 // For a function of each element by itself, [Pointwise] makes an Op.
 type Op interface {
-	// Key names the operation and every attribute that tells two of them apart: two
+	// Key names the operation and every attribute that tells two operations apart: two
 	// Ops of one Go type with one key are the same operation, and a graph holds the
 	// same operation on the same operands once. Errors quote the key.
 	Key() string
@@ -48,7 +48,7 @@ type Loops struct {
 }
 
 // rowPullbacker is an Op that knows the Jacobian rows of an operand that is not batched.
-// The arguments and the result are those of the function [RowPullback].
+// The arguments and the result are the arguments and the result of the function [RowPullback].
 type rowPullbacker interface {
 	Op
 	RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool)
@@ -91,8 +91,8 @@ func (b *Builder) usable(what string, nodes ...*Node) bool {
 }
 
 // add creates o's node. Gorgonia merges nodes whose 32-bit hashes agree without
-// comparing their children, so the node is checked and, if it is not the one that
-// was meant, made again under another hash.
+// comparing their children, so add checks the node. If the node is not the node that
+// was meant, add makes the node again under another hash.
 func (b *Builder) add(o *applied, in []*Node) *Node {
 	for {
 		n := gorgonia.NewUniqueNode(gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithOp(o),

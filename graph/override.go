@@ -22,7 +22,7 @@ type override struct {
 // to it. As it consists of nodes, it can be differentiated again. Rules of the same name are
 // the same rule. A program computes the value alone.
 //
-// It serves where a derivative is cheaper as a whole than step by step, as that of a
+// It serves where a derivative is cheaper as a whole than step by step, as the derivative of a
 // factorisation is.
 func (b *Builder) WithPullback(name string, value *Node, rule Rule, wrt ...*Node) *Node {
 	if b.usable("with pullback", value) && (rule == nil || len(wrt) == 0) {

@@ -37,8 +37,8 @@ func overrideCases() []graphtest.Case {
 	}}
 }
 
-// TestWithPullbackRule: the derivative is the rule's, whatever that of the value is, and by
-// nodes that the rule does not name it is zero.
+// TestWithPullbackRule: the derivative is the rule's, whatever the value's derivative is. The
+// derivative by nodes that the rule does not name is zero.
 func TestWithPullbackRule(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("x", 2), b.Input("y", 2)

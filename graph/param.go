@@ -6,7 +6,7 @@ import (
 )
 
 // Param is a named array that a network or a posterior owns. Many graphs may use
-// it; in each of them [Builder.Param] gives its node, bound to Value itself, so
+// it; in each graph [Builder.Param] gives its node, bound to Value itself, so
 // that an optimizer that updates Value in place is seen by every program.
 type Param struct {
 	Name  string        // unique within a graph

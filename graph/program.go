@@ -27,7 +27,7 @@ type Program struct {
 // Options change how a graph is compiled. The zero value recomputes everything.
 type Options struct {
 	// Varying lists the leaves that change from run to run. If it is not nil, what
-	// depends on none of them is computed in the first run only, until Refresh.
+	// depends on none of these leaves is computed in the first run only, until Refresh.
 	Varying []*Node
 }
 
@@ -78,7 +78,7 @@ func (p *Program) with(m machine, values []*tensor.Dense, err error) (*Program, 
 
 // twin compiles another program of the same outputs, which may run at the same time as p. It reads
 // what is computed once from p's memory: see [Program.prime]. What was bound to p's leaves must be
-// bound to those of the twin, too.
+// bound to the twin's leaves, too.
 func (p *Program) twin() (*Program, error) {
 	twin := *p
 	return twin.with(p.m.twin(p.exprs, p.options))
@@ -126,7 +126,7 @@ func planned[T kernel.Float](outputs []*expr, o Options, twin bool) (int, error)
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.
-// Shape and element type must be those of the leaf.
+// Shape and element type must equal the leaf's shape and element type.
 func (p *Program) Bind(leaf *Node, v *tensor.Dense) error {
 	switch isLeaf, used := p.leaves[leaf]; {
 	case !used:
@@ -151,8 +151,8 @@ func (p *Program) Run() error { return p.m.run() }
 func (p *Program) Refresh() { p.m.refresh() }
 
 // Value returns the value of an output as of the last Run: an array owned by the
-// program, which the next Run overwrites. A scalar has shape [1]. It panics if n
-// is not one of the outputs.
+// program, which the next Run overwrites. A scalar has shape [1]. Value panics if n
+// is no output of the program.
 func (p *Program) Value(n *Node) *tensor.Dense {
 	v, ok := p.outputs[n]
 	if !ok {

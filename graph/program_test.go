@@ -41,7 +41,7 @@ func TestRandomFusedPrograms(t *testing.T) {
 }
 
 // drawOutputs chooses nodes anywhere in the graph, leaves and repeats included, and
-// gradients of one of them.
+// gradients of the last node.
 func drawOutputs(t *rapid.T, b *builder, e *expression) []*node {
 	out := rapid.SliceOfN(rapid.SampledFrom(e.pool), 1, 4).Draw(t, "outputs")
 	y := e.pool[len(e.pool)-1]

@@ -39,7 +39,7 @@ func drawExpression(t *rapid.T, b *builder, steps int) *expression {
 	return e
 }
 
-// outputs are the last node and one of the others.
+// outputs returns the last node and a drawn node.
 func (e *expression) outputs() []*node {
 	return []*node{e.pool[len(e.pool)-1], rapid.SampledFrom(e.pool[3:]).Draw(e.t, "second output")}
 }

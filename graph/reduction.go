@@ -3,7 +3,7 @@ package graph
 import "github.com/go-valla/valla/internal/kernel"
 
 // reduction is a loop that adds to the elements of a smaller array, its array 0. Threads
-// share those elements, so that each is summed in the same order by any number of them.
+// share those elements, so that any number of threads sums each element in the same order.
 type reduction[T kernel.Float] struct {
 	parts []*cursor  // one for each part of the loop
 	cost  int        // nanoseconds on one thread, roughly

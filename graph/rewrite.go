@@ -45,8 +45,8 @@ func (w *rewriter) reshape(x *expr, to tensor.Shape) *expr {
 	return w.plain(reshape{to}, x)
 }
 
-// reshapedBefore is the function of that name. It takes a batch of a single example for one of two,
-// whose axis cannot be joined with others.
+// reshapedBefore is the function of that name. It takes a batch of a single example for a batch of
+// two, whose axis cannot be joined with others.
 func (w *rewriter) reshapedBefore(from *expr, full, to tensor.Shape) (tensor.Shape, bool) {
 	if w.batch == nil || w.batch.Shape()[0] > 1 || min(len(full), len(to)) == 0 || full[0] > 1 {
 		return reshapedBefore(from.shape, full, to)
@@ -65,7 +65,7 @@ func (w *rewriter) reshapedBefore(from *expr, full, to tensor.Shape) (tensor.Sha
 // reshapedBefore returns the shape that broadcasts to the shape to, if an array of shape
 // from is broadcast to full and then reshaped to that; false if there is none. It goes
 // through the axes from the last to the first, in groups that have as many elements in
-// full as in to: in each of them, the array is repeated along all axes or along none.
+// full as in to: in each group, the array is repeated along all axes or along none.
 func reshapedBefore(from, full, to tensor.Shape) (tensor.Shape, bool) {
 	before := make(tensor.Shape, len(to))
 	f, t := len(full), len(to)

@@ -77,8 +77,8 @@ var rewritings = map[string]func(b *builder, x, y, large, small *node) [2]*node{
 	},
 }
 
-// TestRewriting: what is reshaped, repeated, scaled or multiplied makes the same program
-// as what it was made of, while the nodes stay apart.
+// TestRewriting: a node that is reshaped, repeated, scaled or multiplied makes the same program
+// as the nodes that this node was made of, while the nodes stay apart.
 func TestRewriting(t *testing.T) {
 	for name, make := range rewritings {
 		t.Run(name, func(t *testing.T) {

@@ -105,7 +105,7 @@ func (c rowFormula) compile(t *testing.T, rows int) (*machine, *node, []bool) {
 }
 
 // TestRowFormulas: each of these acts on rows, says so at any number of rows, and
-// gives for a batch what it gives for its rows one at a time.
+// gives for a batch the same results as for the batch's rows one at a time.
 func TestRowFormulas(t *testing.T) {
 	const rows = 4
 	for _, c := range rowFormulas() {

@@ -59,7 +59,7 @@ func (s *scheduler[T]) take(e *expr) {
 }
 
 // thrifty reports whether e, whose operands are there, gives back as much memory as it takes, or
-// takes next to none beside that of an operand.
+// takes next to no memory beside the memory of an operand.
 func (s *scheduler[T]) thrifty(e *expr) bool {
 	given := 0
 	uses := map[*expr]int{}

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Large arrays of which two sums are wanted are there one at a time, although all of them were
-// written first, and the values are those of a program that keeps them all.
+// Large arrays of which two sums are wanted are there one at a time, although all arrays were
+// written first. The values equal the values of a program that keeps all arrays.
 func TestSchedule(t *testing.T) {
 	const n, arrays = 64, 6
 	b := NewBuilder(tensor.Float64)

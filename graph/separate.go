@@ -7,8 +7,8 @@ import (
 )
 
 // SharedRows splits rows for filters, see [FilterRows], of which the outputs of each example have
-// all in common but a number for each channel of the results, as those of a last convolution have,
-// whose results are averaged over their places: element o, k of row p of example e is
+// all in common but a number for each channel of the results. Such are rows of a last convolution
+// whose results are averaged over their places. Element o, k of row p of example e is
 // scale_epo · own_eok with scale [examples or 1,per,Out] and own [examples,Out,·], whose elements
 // lie as [Reordered] makes them lie. It returns false for other rows.
 func SharedRows(b *Builder, rows *Node) (scale, own *Node, ok bool) {

@@ -88,7 +88,7 @@ func (r transpose) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 }
 
 // transposeLoop transposes matrices whose rows lie along the last axis of the input
-// and whose columns lie along that of the output, one for each place along the other
+// and whose columns lie along the output's last axis, one for each place along the other
 // axes. If both are the same axis it copies vectors.
 func transposeLoop[T kernel.Float](perm []int, in, out tensor.Shape) func(y []T, x [][]T) error {
 	last := len(perm) - 1
@@ -136,7 +136,7 @@ func (b *Builder) Transpose(x *Node, perm ...int) *Node {
 	return b.Apply(transpose{slices.Clone(perm)}, x)
 }
 
-// window copies every step-th element from from on along one axis: extent of them
+// window copies every step-th element from from on along one axis: extent elements
 // from the larger array (a slice), or, with pad set, the whole of the smaller one into
 // zeros of that extent.
 type window struct {

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stock is an operation that is not an Op: one of Gorgonia's own.
+// stock is an operation that is not an Op: an operation of Gorgonia's own.
 type stock struct {
 	n  *Node   // the node that holds the operation
 	in []*Node // its operands

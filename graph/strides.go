@@ -126,7 +126,7 @@ func (l *loop) rows() int {
 	return l.n[len(l.n)-2]
 }
 
-// rowStep returns by how many elements the arrays move on from one of those times to the next.
+// rowStep returns by how many elements the arrays move on from one such time to the next.
 func (l *loop) rowStep() []int {
 	step := make([]int, len(l.strides))
 	if len(l.n) > 1 {

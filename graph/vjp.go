@@ -48,7 +48,7 @@ func Grad(b *Builder, y *Node, wrt ...*Node) []*Node {
 // JVP returns, for each output, the Jacobian-vector product
 // Σ_k (∂output/∂wrt_k) tangents_k, of the output's shape. It is the VJP of a VJP
 // with respect to its cotangent, in which that VJP is linear; the arithmetic that
-// remains is that of forward-mode differentiation.
+// remains is the arithmetic of forward-mode differentiation.
 func JVP(b *Builder, outputs, wrt, tangents []*Node) []*Node {
 	products := make([]*Node, len(outputs))
 	for i, y := range outputs {

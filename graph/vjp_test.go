@@ -13,7 +13,7 @@ import (
 
 // tolDiff is for central differences of fourth order with step 1e-4 on graphs whose
 // values are of order 1: rounding leaves about 1e-11, truncation less on all but the
-// most curved of them.
+// most curved graphs.
 const tolDiff = 1e-6
 
 // TestRandomDerivatives compares, on random graphs with two outputs, first
@@ -172,7 +172,7 @@ func TestJVPOfJVP(t *testing.T) {
 }
 
 // TestCholeskyGradient: the gradient in the matrix itself is symmetric, though the
-// factor is computed from one triangle; that of the log-determinant is the inverse.
+// factor is computed from one triangle. The log-determinant's gradient is the inverse.
 func TestCholeskyGradient(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	a, w := b.Input("a", 2, 2), b.Input("w", 2, 2)

@@ -7,7 +7,7 @@
 //
 //	Q(x,x') = K(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx',   A = LLᵀ,
 //
-// with a squared exponential kernel, or its product with that of the network's last layer, in
+// with a squared exponential kernel, or its product with the kernel of the network's last layer, in
 // place of the network's tangent kernel. No Jacobian is ever taken: the outputs of the network
 // and the inputs of its last dense layer are computed once and kept, and a step of the fit
 // costs the same whatever the size of the network.

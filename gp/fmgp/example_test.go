@@ -14,7 +14,7 @@ import (
 )
 
 // The network f(x) = 2x is wrong where x is large: the targets bend away from it. The error
-// bars show it, and far from the rows they are those of the prior.
+// bars show this bend, and far from the rows they are the error bars of the prior.
 func Example() {
 	var x, y []float64
 	for i := range 40 {

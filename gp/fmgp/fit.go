@@ -39,7 +39,7 @@ type fitting struct {
 	s Settings   // complete
 
 	lik   likelihood.Likelihood // whose noise the fit changes
-	train points                // the training rows with what the network makes of them
+	train points                // the training rows with the network's outputs and features
 	held  points                // without validation rows empty
 	layer *sparseGP             // what the fit changes
 	post  *posterior            // of layer

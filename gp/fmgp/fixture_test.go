@@ -19,7 +19,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sample is one of the three problems of the fixture.
+// sample is a problem of the fixture, which has three problems.
 type sample struct {
 	fixture.Arrays
 	prefix string
@@ -30,7 +30,7 @@ type sample struct {
 	class  []int
 }
 
-// samples are regression, classes with the kernel of the inputs, and with that of features.
+// samples are regression, classes with the inputs' kernel, and classes with the features' kernel.
 var samples = []string{"reg_", "cls_", "emb_"}
 
 // newSample loads a problem with the layer's parameters as the fixture gives them.
@@ -84,7 +84,7 @@ func (s *sample) set(t *testing.T, p *graph.Param, key string) {
 	}
 }
 
-// compare compares an array of the layer's form with that of the fixture, Z in two parts.
+// compare compares an array of the layer's form with the fixture's array, Z in two parts.
 func (s *sample) compare(t *testing.T, name, key string, got []float64, tol float64) {
 	t.Helper()
 	if name != "Z" {
@@ -390,8 +390,8 @@ func limit(t *testing.T, a fixture.Arrays, m int) (l *sparseGP, noise likelihood
 	return l, noise
 }
 
-// TestFixtureLimits: with Z = X and L = I/σ the variance is that of the exact Gaussian process,
-// and so it is with the best A, which is a stationary point of the bound for any Z. The
+// TestFixtureLimits: with Z = X and L = I/σ the variance is the exact Gaussian process's variance.
+// The same holds for the best A. The best A is a stationary point of the bound for any Z. The
 // bound grows with M.
 func TestFixtureLimits(t *testing.T) {
 	a := fixture.Load(t, "fmgp")
@@ -419,7 +419,7 @@ func TestFixtureLimits(t *testing.T) {
 	}
 }
 
-// setBest sets L to that of the best A for a fixed mean: K_z A K_z = σ⁻² Σ_n K_zn K_nz.
+// setBest sets L to the factor of the best A for a fixed mean: K_z A K_z = σ⁻² Σ_n K_zn K_nz.
 func setBest(t *testing.T, l *sparseGP, x *tensor.Dense, noise float64) {
 	t.Helper()
 	b, m, n := graph.NewBuilder(tensor.Float64), l.Inducing(), x.Shape()[0]

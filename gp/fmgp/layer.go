@@ -28,7 +28,7 @@ const ridge = 1e-3
 type sparseGP struct {
 	Kernel *covariance  // the prior covariance
 	Z      *graph.Param // inducing locations, inputs with features, [M, D+E]
-	Class  []int        // the one output that each inducing point carries, [M]
+	Class  []int        // the single output that each inducing point carries, [M]
 	L      *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
 	Mean   *graph.Param // of the surrogate at the inducing points, [M,1]
 }

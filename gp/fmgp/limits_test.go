@@ -91,8 +91,8 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// TestGradients: those of the objective in every parameter, the points and the targets' mean
-// agree with finite differences.
+// TestGradients: the gradients of the objective in every parameter, in the points and in the
+// targets' mean agree with finite differences.
 func TestGradients(t *testing.T) {
 	for _, features := range []bool{false, true} {
 		for _, classes := range []bool{false, true} {
@@ -194,7 +194,7 @@ func exact(t *testing.T, k *covariance, x, u *tensor.Dense, noise []float64) *ma
 }
 
 // TestExact: with an inducing point for every output at every training row and L = I/σ the
-// joint covariance is that of the exact Gaussian process of several outputs.
+// joint covariance is the covariance of the exact Gaussian process of several outputs.
 func TestExact(t *testing.T) {
 	for _, features := range []bool{false, true} {
 		const n, c, noise = 6, 2, 0.3
@@ -225,8 +225,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestKnown: E₀ with an inducing point at every row is the exact variance given targets whose
-// noise is that of V at each row.
+// TestKnown: E₀ with an inducing point at every row is the exact variance given targets. The
+// targets' noise at each row is V's noise.
 func TestKnown(t *testing.T) {
 	const n, noise = 7, 0.2
 	l, u := newLayer(t, n, 4, 1, false)

@@ -30,7 +30,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	return out
 }
 
-// prior is the kernel of a posterior as one of the network's inputs.
+// prior is the kernel of a posterior as a kernel of the network's inputs.
 type prior struct {
 	gp.Kernel
 	of *posterior

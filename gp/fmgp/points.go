@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// points are N inputs with what the network makes of them, in its element type. They are a
+// points are N inputs with the network's outputs and features, in its element type. They are a
 // train.Source of the rows [x, f, g].
 type points struct {
 	x *tensor.Dense // inputs, [N,…]

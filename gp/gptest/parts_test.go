@@ -45,8 +45,8 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-// TestPSD: a product AAᵀ is a covariance, and it is none after a variance or one of two equal
-// covariances has changed.
+// TestPSD: a product AAᵀ is a covariance. After a change of a variance, or of a single covariance of
+// two equal covariances, the product is no covariance.
 func TestPSD(t *testing.T) {
 	p := &probe{rounding: 1e-10}
 	rapid.Check(t, func(t *rapid.T) {

@@ -41,7 +41,7 @@ func Passes(ctx context.Context, q gp.Summed, l likelihood.Likelihood, e gp.Exam
 	return last.Finish(ctx, e.N(), held)
 }
 
-// addTo adds the sums of s to those of the same names in all.
+// addTo adds the sums of s to the sums of the same names in all.
 func addTo(all map[string][]float64, s gp.Sums) error {
 	return s.Each(func(name string, v *[]float64, _ ...int) error {
 		if all[name] == nil {

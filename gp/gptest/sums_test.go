@@ -14,7 +14,7 @@ import (
 )
 
 // summedToy is a toy posterior that is a function of sums: an output with the sum of squares s of
-// its targets has the variance 1/(1 + s). A flaw breaks one of the promises of sums.
+// its targets has the variance 1/(1 + s). A flaw breaks a promise of sums.
 type summedToy struct{ *toyPosterior }
 
 func (p summedToy) Sums(l likelihood.Likelihood, _ gp.Run) (gp.Sums, error) {
@@ -129,7 +129,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestAddTo: sums of one name are added, and those of another length are an error that leaves the
+// TestAddTo: sums of one name are added. Sums of another length are an error that leaves the
 // sums so far.
 func TestAddTo(t *testing.T) {
 	all := map[string][]float64{}

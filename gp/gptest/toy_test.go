@@ -19,7 +19,7 @@ import (
 )
 
 // toy is the settings of a method that gives each output the variance scale². A flaw
-// breaks one of the promises of methods.
+// breaks a promise of methods.
 type toy struct {
 	Scale float64 `set:"scale" default:"2" above:"0" help:"standard deviation"`
 	Steps int     `set:"steps" auto:"3" min:"1" help:"steps that are reported"`

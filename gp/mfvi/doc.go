@@ -8,7 +8,7 @@
 //	mean over a mini-batch of −log p(y | f_θ(x)) under drawn weights  +  KL(q ‖ prior)/N,
 //	KL = Σ ½ [(μ² + e^{2ψ})/s₀² − 1 − 2ψ + 2 log s₀].
 //
-// Weights θ = μ + e^ψ∘ε are drawn in one of four ways, whose gradients have the same mean (but
+// Weights θ = μ + e^ψ∘ε can be drawn in four ways, whose gradients have the same mean (but
 // for local ones in convolutions) and different noise: one θ for the batch (single), one with
 // random signs for each example (flipout, as published), one for each example, or noise in the
 // outputs of layers (local). The way "none" trains μ without noise, as a control.

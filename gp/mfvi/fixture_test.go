@@ -21,7 +21,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// reference is one of the tasks of the fixture. Its P-vectors are in PyTorch's order.
+// reference is a task of the fixture. The task's P-vectors are in PyTorch's order.
 type reference struct {
 	fixture.Arrays
 	prefix string
@@ -220,7 +220,7 @@ func (r reference) graph(t *testing.T, f *fitting, data bool) *train.Graph {
 	return g
 }
 
-// gradients are those of the means and of ψ on mini-batch 0, and the loss.
+// gradients returns the gradients of the means and of ψ on mini-batch 0, and the loss.
 func gradients(t *testing.T, f *fitting, g *train.Graph) (mu, psi []float64, loss float64) {
 	t.Helper()
 	loss, err := g.Evaluate(t.Context(), 0)
@@ -308,7 +308,7 @@ func TestFixtureMFVITrajectories(t *testing.T) {
 	}
 }
 
-// predictions are those of a posterior with the fixture's draws.
+// predictions returns the predictions at x of a posterior with the fixture's draws.
 func (r reference) predictions(t *testing.T, f *fitting, x *tensor.Dense) (gp.Gaussian, []float64) {
 	t.Helper()
 	eps := r.vectors(t, "test_eps")

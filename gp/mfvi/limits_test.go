@@ -203,8 +203,8 @@ func TestSameMean(t *testing.T) {
 	}
 }
 
-// TestControl: training without noise is that of the network by SGD with the prior's weight decay,
-// running statistics included.
+// TestControl: training without noise equals the network's training by SGD with the prior's weight
+// decay, running statistics included.
 func TestControl(t *testing.T) {
 	p := images(t, 24)
 	s := Settings{Estimator: none, LearningRate: 0.05, BatchSize: 8, Epochs: 3, Decay: 0.01}
@@ -281,8 +281,8 @@ func TestLinearModel(t *testing.T) {
 	}
 }
 
-// TestDrawsAreFunctions: the joint covariance is that of Predict's draws, and a draw is the same
-// at an input whatever else is asked for.
+// TestDrawsAreFunctions: the joint covariance is the covariance of Predict's draws. A draw is the
+// same at an input whatever else is asked for.
 func TestDrawsAreFunctions(t *testing.T) {
 	p := images(t, 4)
 	f := newFitting(p, gp.Run{Seed: 9}, Settings{Estimator: flipout, LogStd: -2, Samples: 50, LogStdRate: new(1e-3), PriorStd: 1})

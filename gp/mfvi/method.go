@@ -25,8 +25,8 @@ var Method = gp.Method{
 	Restore: restore,
 }
 
-// Settings are MF-VI's settings. The zero value of a field means its default; the defaults are
-// those of the published runs on CIFAR-10.
+// Settings are MF-VI's settings. The zero value of a field means its default. The defaults are
+// the settings of the published runs on CIFAR-10.
 type Settings struct {
 	Estimator string  `set:"estimator" choice:"flipout single per-example local none" help:"how weights are drawn in training: one draw for a mini-batch with random signs for each example (flipout), without these (single), a draw for each example, or noise in the outputs of layers (local); none trains the means without noise, as a control"`
 	Samples   int     `set:"samples" default:"20" min:"1" max:"1000000" help:"number K of draws of the weights in predictions"`

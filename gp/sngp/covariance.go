@@ -43,8 +43,8 @@ func (c *covariance) shape() []int {
 	return []int{c.Features, c.Features}
 }
 
-// size is the number of elements of the precisions, a *graph.MemoryError where several of them
-// need more than limit bytes.
+// size returns the number of elements of the precisions. It returns a *graph.MemoryError where
+// several precisions need more than limit bytes.
 func (c *covariance) size(limit int64) (int, error) {
 	s, copies := c.shape(), int64(2)
 	if need := copies * 8 * int64(s[0]) * int64(s[1]); limit > 0 && need > limit {

@@ -10,8 +10,8 @@
 //	f(x) = φ(x) β,   φ(x) = scale · cos(h W/ℓ + b),   β ~ N(0, I),
 //
 // whose weights β have the covariance s (s I + Σ_n φ_nᵀφ_n)⁻¹ of Laplace's approximation.
-// Inputs far from all training rows have features with a large variance, whatever the network
-// makes of them.
+// Inputs far from all training rows have features with a large variance, whatever the network's
+// outputs are.
 //
 // Unlike the methods in the folder gp, SNGP trains the weights. The posterior has its own,
 // leaves the network alone, and says that its mean is not the network's output.

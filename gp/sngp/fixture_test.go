@@ -54,7 +54,7 @@ func newSample(t *testing.T, problem string, s Settings) *sample {
 	return p
 }
 
-// close compares an array with the one of the fixture.
+// close compares the array got with the fixture's array named key.
 func (p *sample) close(t *testing.T, key string, got []float64, tol float64) {
 	t.Helper()
 	fixture.Close(t, p.problem+key, got, array(t, p.Arrays, p.problem+key), tol)
@@ -99,7 +99,7 @@ func TestFixtureSNGPNorms(t *testing.T) {
 }
 
 // TestFixtureSNGPConvolutionNorms: the norm of a convolution as a map of images, with two strides,
-// after one step and after many, and that of the matrix of filters.
+// after one step and after many steps, and the norm of the matrix of filters.
 func TestFixtureSNGPConvolutionNorms(t *testing.T) {
 	a := fixture.Load(t, "sngp")
 	w := &graph.Param{Name: "conv.weight", Value: a.Dense(t, "conv_W")}
@@ -181,7 +181,7 @@ func TestFixtureSNGPRegression(t *testing.T) {
 	p.close(t, "y_var", variance, 1e-9)
 }
 
-// first are the covariances of the first output at all inputs, of those of all outputs.
+// first returns the first output's covariances at all inputs, from the c outputs' covariances all.
 func first(all []float64, c int) (out []float64) {
 	size := int(math.Sqrt(float64(len(all))))
 	for i := 0; i < size; i += c {
@@ -192,7 +192,7 @@ func first(all []float64, c int) (out []float64) {
 	return out
 }
 
-// variances are those of the first output.
+// variances returns g's variances of the first output.
 func variances(g gp.Gaussian) (out []float64) {
 	c := g.Outputs()
 	for i := 0; i < len(g.Cov); i += c * c {

@@ -19,7 +19,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// problem is one of those of package gptest.
+// problem returns the problem of this name from package gptest.
 func problem(t *testing.T, name string) gptest.Problem {
 	t.Helper()
 	all, err := gptest.Problems()
@@ -55,7 +55,7 @@ func times(a, b mat.Matrix) *mat.Dense {
 	return &c
 }
 
-// TestGaussianProcess: with numbers the posterior is that of the Gaussian process with the kernel
+// TestGaussianProcess: with numbers the posterior is a Gaussian process's posterior with the kernel
 // φφ'ᵀ and the noise variance s, mean and covariance.
 func TestGaussianProcess(t *testing.T) {
 	p := problem(t, "MLP, 2 outputs, float64")
@@ -88,8 +88,8 @@ func TestGaussianProcess(t *testing.T) {
 	}
 }
 
-// TestJointLaplace: the covariance of all classes together is that of linearised Laplace with the
-// kernel φφ'ᵀ/s for each class, in its dual form.
+// TestJointLaplace: the covariance of all classes together is the covariance of linearised Laplace
+// with the kernel φφ'ᵀ/s for each class, in its dual form.
 func TestJointLaplace(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64")
 	_, post := fit(t, Settings{Features: 9, Iterations: 10, Covariance: formJoint, Ridge: 0.7}, p.Problem, gp.Run{Seed: 1})
@@ -165,7 +165,7 @@ func matrixOf(t *testing.T, l *bounded) *mat.Dense {
 	return m
 }
 
-// largestSingular is that of a matrix.
+// largestSingular returns the largest singular value of the matrix m.
 func largestSingular(t *testing.T, m *mat.Dense) float64 {
 	t.Helper()
 	var svd mat.SVD
@@ -175,7 +175,7 @@ func largestSingular(t *testing.T, m *mat.Dense) float64 {
 	return slices.Max(svd.Values(nil))
 }
 
-// residualNet has all kinds of linear layers, some of them in a residual block.
+// residualNet returns a network with all kinds of linear layers, some layers in a residual block.
 func residualNet(t *testing.T) layers.Sequential {
 	t.Helper()
 	form := layers.SequentialForm{Input: []int{2, 5, 4}, Layers: layers.Layers{
@@ -194,7 +194,7 @@ func residualNet(t *testing.T) layers.Sequential {
 	return net
 }
 
-// boundedLayers are those of residualNet with weights of their own, and what divides them.
+// boundedLayers returns residualNet's bounded layers, their own weights, and the layers' divider.
 func boundedLayers(t *testing.T, s spectral) (own []*graph.Param, all []*bounded, d *divider) {
 	t.Helper()
 	n, err := newNetwork(residualNet(t), []int{2, 5, 4})
@@ -265,8 +265,8 @@ func TestWithinBound(t *testing.T) {
 	}
 }
 
-// TestGradients: those of the loss, where vectors of power iteration have come near to singular
-// ones, against finite differences, with batch norm in training and a penalty.
+// TestGradients compares gradients of the loss with finite differences, with batch norm in training
+// and a penalty. The vectors of power iteration have come near to singular vectors.
 func TestGradients(t *testing.T) {
 	rng := newRand(5)
 	x := dense.Of(normals(6*40, rng), 6, 2, 5, 4)

@@ -227,7 +227,7 @@ func (d *divider) norms() []float64 {
 	return all
 }
 
-// largestNorm is that of the layers, before they are divided.
+// largestNorm returns the largest norm of the layers all, before the layers are divided.
 func largestNorm(all []*bounded, dt tensor.Dtype) (float64, error) {
 	b := graph.NewBuilder(dt)
 	var norms []*graph.Node

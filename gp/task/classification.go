@@ -37,7 +37,7 @@ const (
 )
 
 // Classes returns the classification of a set's only target by its different values. A target that looks like
-// a quantity is an error: if there are more than 20 values, all of them must be whole numbers, and a value must
+// a quantity is an error: if there are more than 20 values, all values must be whole numbers, and a value must
 // stand in two rows on average at least.
 func Classes(s *data.Set) (*Classification, error) {
 	if len(s.Targets) != 1 {

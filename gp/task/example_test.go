@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Targets go to the network with mean 0 and standard deviation 1, and what the network
-// says of them comes back in their own units.
+// Targets go to the network with mean 0 and standard deviation 1. The predictions for the targets
+// come back in the targets' own units.
 func Example() {
 	set := &data.Set{
 		Features: []string{"size"}, X: tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float64{50, 150})),

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Inputs describe how a network takes examples: as (x − Mean)/Std. Bytes, such as those of
+// Inputs describe how a network takes examples: as (x − Mean)/Std. Bytes, such as the bytes of
 // images, are divided by 255 first.
 type Inputs struct {
 	Features []string `json:"features,omitempty"` // names of the columns of a table; nil for other arrays

@@ -53,7 +53,7 @@ func apply(t testing.TB, in Inputs, x *tensor.Dense, dt tensor.Dtype) *tensor.De
 	return out
 }
 
-// The bits are those of data.Standardizer, in both element types.
+// The bits equal data.Standardizer's bits, in both element types.
 func TestApplyIsTheStandardizer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 20).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
@@ -103,7 +103,7 @@ func randomImages(n, c, h, w int) *image.Images {
 	return im
 }
 
-// The bits are those of image.Table, as pretrained networks for CIFAR-10 expect them.
+// The bits equal image.Table's bits, as pretrained networks for CIFAR-10 expect them.
 func TestApplyIsTheTableOfImages(t *testing.T) {
 	im := randomImages(5, 3, 32, 32)
 	x := dense(slices.Clone(im.Pixels), 5, 3, 32, 32)
@@ -119,14 +119,14 @@ func TestApplyIsTheTableOfImages(t *testing.T) {
 			t.Errorf("%s, float32: other values", name)
 		}
 	}
-	// Without moments the values are those of Unit.
+	// Without moments the values equal Unit's values.
 	a, b := apply(t, Inputs{Shape: []int{3, 32, 32}}, x, tensor.Float32), cifar.Dense(im, image.NewTable[float32](image.Unit))
 	if !slices.Equal(a.Float32s(), b.Float32s()) {
 		t.Error("without moments: other values")
 	}
 }
 
-// The bits are those of idx.Dense, which makes [784] of [28,28].
+// The bits equal the bits of idx.Dense, which makes [784] of [28,28].
 func TestApplyIsThatOfMNIST(t *testing.T) {
 	im, in := randomImages(4, 1, 28, 28), Inputs{Shape: []int{784}}
 	for _, shape := range [][]int{{4, 28, 28}, {4, 1, 28, 28}, {4, 784}} {

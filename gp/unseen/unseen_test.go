@@ -56,7 +56,7 @@ func rms(v []float64) float64 {
 	return math.Sqrt(sum / float64(len(v)))
 }
 
-// residuals are those of examples, of a problem's network.
+// residuals returns the residuals of p's network at the examples e.
 func residuals(t testing.TB, p gp.Problem, e gp.Examples) []float64 {
 	t.Helper()
 	g, err := gp.Predict(t.Context(), gp.Point{Net: p.Net, Dtype: p.Dtype()}, e.X)
@@ -92,7 +92,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestMemorised: where the residuals are those of memory, they become those of a regression
+// TestMemorised: residuals of a network that memorised rows become the residuals of a regression
 // that does not know the row: the noise that kernel regression finds.
 func TestMemorised(t *testing.T) {
 	p := line(t, 201, tensor.Float64)

@@ -122,7 +122,7 @@ func TestNaturalAlgebra(t *testing.T) {
 	}
 }
 
-// TestNaturalProjection: A is positive semi-definite whatever Ŝ is, and is the one that
+// TestNaturalProjection: A is positive semi-definite whatever Ŝ is. A is the matrix that
 // minimises ½ Σ λ_n Q_n + KL for fixed λ, where Σ λ_n k̂_n k̂_nᵀ is indefinite.
 func TestNaturalProjection(t *testing.T) {
 	a := newAlgebra(1, 5, 40, true)

@@ -30,7 +30,7 @@ func forwardFlops(net layers.Network) float64 {
 // BenchmarkResNet20 has the ResNet rows of the speed table, in float32: B = 100 random
 // images, M = 100, C = 10. MB is the memory of the program, and GFLOP counts what the formulas
 // ask for: a convolution is computed once forwards, and for each output once for the cotangent
-// and once for the row of its filters; rows are multiplied by those of Z. A step multiplies them
+// and once for the row of its filters; rows are multiplied by Z's rows. A step multiplies the rows
 // again for the gradient of Z, for which the forward and backward passes at Z are derived.
 func BenchmarkResNet20(b *testing.B) {
 	const batch, inducing, outputs = 100, 100, 10

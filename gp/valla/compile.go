@@ -27,8 +27,8 @@ type compiled struct {
 	p            *posterior   // whose predictions these are
 	shape        tensor.Shape // of one input
 	f            *graph.Batch // mean, κ̂ and k̂
-	// wide has κ̂ and k̂ of one input in float64, and sharp what is made of them, for inputs
-	// where float32 is not enough; nil before the first of these.
+	// wide has κ̂ and k̂ of one input in float64, and sharp has the results from κ̂ and k̂, for
+	// inputs where float32 is not enough. Both are nil before the first such input.
 	wide  *graph.Batch
 	sharp *predictions // what is made of wide
 	one   []float64    // such an input, in float32

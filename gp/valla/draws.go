@@ -73,8 +73,8 @@ func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) 
 	return scores, err
 }
 
-// newDraws returns mini-batches of size out of len(scores) examples: all of them, each
-// once, if size is not below that.
+// newDraws returns mini-batches of size out of len(scores) examples: all examples, each
+// once, if size is not below len(scores).
 func newDraws(scores []float64, size int, seed uint64) (*draws, error) {
 	n := len(scores)
 	d := &draws{n: n, size: min(size, n), seed: seed}

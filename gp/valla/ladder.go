@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ladder holds rungs. A rung is a prior scale, one of several σ₀ in equal steps of log σ₀,
+// ladder holds rungs. A rung is a prior scale σ₀, where the rungs' σ₀ have equal steps of log σ₀,
 // with the natural parameters T and the parameters of the likelihood that belong to it. The
 // ladder is the state of a natural-gradient fit.
 //

@@ -49,8 +49,8 @@ func TestLadderInherits(t *testing.T) {
 	fixture.Close(t, "log σ₀", l.logStd.Float64s(), []float64{0, step / 2, step, 1.5 * step, 2 * step}, 1e-14)
 }
 
-// TestLadderNarrows: a ladder whose rungs are near each other keeps few of them, which lie where
-// the ladder of many would have them.
+// TestLadderNarrows: a ladder whose rungs are near each other keeps few rungs. These rungs lie where
+// the ladder of many rungs would have them.
 func TestLadderNarrows(t *testing.T) {
 	l := newLadder(1, manyRungs, 0, []float64{0})
 	copy(l.t.Float64s(), l.logStd.Float64s()) // and so it stays

@@ -16,7 +16,7 @@ import (
 type Layer struct {
 	Kernel      gp.Kernel    // the prior covariance for σ₀ = 1
 	Z           *graph.Param // inducing inputs, [M, …]
-	Class       []int        // the one output that each inducing point carries, [M]
+	Class       []int        // the single output that each inducing point carries, [M]
 	L           *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
 	LogPriorStd *graph.Param // log σ₀, [1]
 }

@@ -218,8 +218,8 @@ func (n *natural) presentFrame() (*frame, error) {
 	return f, err
 }
 
-// export sets the layer's L and σ₀ and the likelihood's parameters to those of the leading
-// rung; without held-out rows that is the rung of the smallest objective.
+// export sets the layer's L and σ₀ and the likelihood's parameters to the values of the leading
+// rung. Without held-out rows the leading rung is the rung of the smallest objective.
 func (n *natural) export() error {
 	if n.check == nil && n.ladder.rungs() > 1 {
 		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...))

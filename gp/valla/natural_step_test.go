@@ -218,8 +218,8 @@ func TestNaturalBound(t *testing.T) {
 	}
 }
 
-// TestScan: the T of a scan is the one that a step over all rows finds for Gaussian noise and
-// α = 0, and the ladder begins at the same σ₀ whatever the start was.
+// TestScan: a scan finds the same T as a step over all rows, for Gaussian noise and
+// α = 0. The ladder begins at the same σ₀ whatever the start was.
 func TestScan(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0)
 	n.p.Validation = &gp.Examples{X: n.inputs.all[0], Y: n.inputs.all[1]}

@@ -28,7 +28,7 @@ func (p *toy) natural(iterations int) naturalFit {
 }
 
 // TestFixtureNaturalIsExact: with all points inducing, one natural-gradient step over
-// all of the data gives exact LLA's variances; with few, those of the optimal A.
+// all of the data gives exact LLA's variances. With few points it gives the optimal A's variances.
 func TestFixtureNaturalIsExact(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")
 	for _, c := range []struct {

@@ -35,7 +35,7 @@ func (f *fitting) notes() []string {
 	return notes
 }
 
-// twins counts the inducing points that lie upon an earlier one of the same output.
+// twins returns how many inducing points z lie upon an earlier point of the same output (class).
 func twins(z *tensor.Dense, class []int) int {
 	m, v := len(class), graph.Floats(z)
 	d := len(v) / m

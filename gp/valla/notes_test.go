@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestNoteOnTwins: inducing points that lie upon each other are counted, but not those of
-// different outputs.
+// TestNoteOnTwins: inducing points that lie upon each other are counted, but inducing points of
+// different outputs are not counted.
 func TestNoteOnTwins(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
 	rng := rand.New(rand.NewPCG(1, 1))

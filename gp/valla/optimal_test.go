@@ -30,7 +30,7 @@ func optimal(t *testing.T, seed uint64, dt tensor.Dtype, s size) (p *toy, jitter
 	return p, jitter
 }
 
-// TestOptimalAFormula compares Q with that of the optimal A by inverses:
+// TestOptimalAFormula compares Q with the Q of the optimal A by inverses:
 //
 //	Q = κ − K_xz K_z⁻¹ K_zx + K_xz (K_z + σ⁻² Σ_n K_zn K_nz)⁻¹ K_zx
 func TestOptimalAFormula(t *testing.T) {

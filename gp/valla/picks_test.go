@@ -47,7 +47,7 @@ func (e *evenly) Uint64() uint64 {
 	return uint64(float64(2*e.i-1) / float64(2*e.n) * (1 << 53)) // Float64 takes the lower 53 bits
 }
 
-// TestPicksUnbiased: over all draws the weighted λ are those of all outputs, and each draw has K
+// TestPicksUnbiased: over all draws the weighted λ equal the λ of all outputs. Each draw has K
 // different outputs in ascending order.
 func TestPicksUnbiased(t *testing.T) {
 	const c, draws = 6, 20_000

@@ -149,7 +149,7 @@ func (p *posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 }
 
 // copies repeats each input of x [N,…] for each of the outputs [N,C]: points [N·C,…], and
-// the output that each of them carries.
+// the output that each point carries.
 func copies(b *graph.Builder, x, out *graph.Node) (*graph.Node, []int) {
 	if b.Err() != nil {
 		return nil, nil

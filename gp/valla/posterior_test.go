@@ -35,7 +35,7 @@ func TestPosterior(t *testing.T) {
 	}
 }
 
-// TestRefresh: after Refresh, predictions are those of a new posterior, whichever
+// TestRefresh: after Refresh, predictions equal a new posterior's predictions, whichever
 // parameter was changed.
 func TestRefresh(t *testing.T) {
 	p := newToy(t, 5, tensor.Float64, size{2, 3})

@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// change is another fit than the one that wrote a checkpoint.
+// change is another fit than the fit that wrote a checkpoint.
 type change struct {
 	name  string
 	apply func(s *Settings, p *gp.Problem, r *gp.Run)
@@ -72,7 +72,7 @@ var changes = []change{
 	dataChange("noise variance", "likelihood", func(p *gp.Problem) { p.Likelihood = likelihood.NewGaussian(0.3, tensor.Float64) }),
 }
 
-// adamChanges are those of the published fit alone.
+// adamChanges are changes that only the published fit has.
 var adamChanges = []change{
 	setting("optimal-a", "valla.l", func(s *Settings) { s.OptimalA = true }),
 	setting("patience", "patience 3", func(s *Settings) { s.Patience = new(3) }),

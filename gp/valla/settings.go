@@ -119,13 +119,13 @@ const (
 	// A fit for regression goes epochs times over the rows, in fewestSteps to mostSteps. Six
 	// small tables of UCI are fitted as well in 200 steps as in 1,000.
 	epochs, fewestSteps, mostSteps = 6, 200, 1000
-	// A mini-batch for regression has one of batches equal parts of the rows, from smallestBatch
-	// to largestBatch. On 67,109 taxi rides mini-batches of 100 leave the NLL 0.04 short of
-	// those of 400, which make fits of a few hundred rows longer and no better.
+	// For regression a mini-batch has 1/batches of the rows, from smallestBatch to largestBatch
+	// rows. On 67,109 taxi rides mini-batches of 100 leave the NLL 0.04 short of mini-batches of
+	// 400. Mini-batches of 400 make fits of a few hundred rows longer and no better.
 	batches, smallestBatch, largestBatch = 20, 100, 500
 	// naturalRate is the learning rate for classes and for mostSteps. Where a fit for regression
-	// makes fewer steps it is larger, at most largestRate: with 0.01 one of 100 steps ended at an
-	// NLL higher by up to 0.4 (yacht).
+	// makes fewer steps the rate is larger, at most largestRate: with 0.01 a fit of 100 steps ended
+	// at an NLL higher by up to 0.4 (yacht).
 	naturalRate, largestRate = 1e-2, 3e-2
 	// A fit to a costly network makes as many steps as come to affordable operations in forward
 	// passes of one row each, but costlySteps at least, with which a ResNet-20 on CIFAR-10 is

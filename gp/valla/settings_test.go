@@ -193,7 +193,7 @@ func weight(name string, shape ...int) *graph.Param {
 	return &graph.Param{Name: name, Value: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(shape...))}
 }
 
-// deep is a network that multiplies by one of its matrices depth times.
+// deep is a network that multiplies by the same matrix depth times.
 type deep struct {
 	first, again, last *graph.Param
 	depth              int
@@ -538,7 +538,7 @@ func TestTwoOutputsAreExact(t *testing.T) {
 	fixture.Close(t, "covariance", got.Cov, exactCovariance(t, p, x, 0.49, 0.2), 1e-6)
 }
 
-// exactCovariance is that of exact linearized Laplace at x, [N,C,C] one after the other.
+// exactCovariance returns exact linearized Laplace's covariance at x, [N,C,C] one after the other.
 func exactCovariance(t *testing.T, p gp.Problem, x *tensor.Dense, prior, noise float64) []float64 {
 	t.Helper()
 	c := p.Outputs()

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWideRows: in float32, with so large a prior variance that its rounding exceeds the
-// posterior's, predictions are those of the same numbers in float64, also jointly.
+// posterior's, predictions equal the predictions of the same numbers in float64, also jointly.
 func TestWideRows(t *testing.T) {
 	for _, outputs := range []int{1, 3} {
 		for _, std := range []float64{1, 30, 1e4} {

@@ -75,7 +75,7 @@ func (p pace) step(at *spectrum, s float64, d []float64) (rho float64, step []fl
 // sums are what a mini-batch, or a part of one, adds up to, for each rung.
 type sums struct {
 	spectra []*spectrum // of the present Z
-	fresh   bool        // the spectra were computed, and not those of an earlier step
+	fresh   bool        // the spectra were computed, and not taken from an earlier step
 	t       [][]float64 // Σ w λ v vᵀ, [M,M]
 	losses  []float64   // the objective; of a part that is not the first its data term
 	noise   [][]float64 // gradients in the likelihood's parameters

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// features draws a problem whose kernels are those of random features: J of the inducing
-// points [m,f] and of n inputs of c outputs [n·c,f].
+// features draws a problem whose kernels are kernels of random features. It returns J of the
+// inducing points [m,f] and of n inputs of c outputs [n·c,f].
 func features(rng *rand.Rand, m, n, f int) (z, x *mat.Dense) {
 	draw := func(rows int) *mat.Dense {
 		d := mat.NewDense(rows, f, nil)
@@ -96,8 +96,8 @@ func TestSystemRefusesWhatIsNoKernel(t *testing.T) {
 	}
 }
 
-// TestNegativeVariances: what rounding makes negative is 0, what it does not is an error with
-// the row, also where the rows are some of many.
+// TestNegativeVariances: a variance that rounding makes negative is 0. Any other negative variance
+// is an error with the row, also where the rows are some of many.
 func TestNegativeVariances(t *testing.T) {
 	add := func(q *predictions, kappa, k float64) error {
 		cross := tensor.New(tensor.WithShape(2, 1, 1), tensor.WithBacking([]float64{0, k}))

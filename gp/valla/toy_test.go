@@ -168,7 +168,7 @@ func inverse(t rapid.TB, m mat.Matrix) *mat.Dense {
 	return &inv
 }
 
-// eigenvalues are those of a − b, in ascending order.
+// eigenvalues returns the eigenvalues of a − b, in ascending order.
 func eigenvalues(t rapid.TB, a, b mat.Symmetric) []float64 {
 	t.Helper()
 	n := a.SymmetricDim()

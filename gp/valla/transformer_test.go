@@ -147,7 +147,7 @@ func checkGradients(t *testing.T, net layers.Network, x, y *tensor.Dense, h floa
 	}
 }
 
-// TestFitExported fits networks that PyTorch has exported: all weights and some of them.
+// TestFitExported fits networks that PyTorch has exported: all weights and some weights.
 func TestFitExported(t *testing.T) {
 	t.Run("transformer", func(t *testing.T) {
 		net, x, y := transformer(t)

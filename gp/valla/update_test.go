@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// parted are rows of a problem, the first of them and the others.
+// parted splits p's rows into two problems: start has the first rows, rest has the other rows.
 func parted(p gp.Problem, first int) (start, rest gp.Problem) {
 	var rows []int
 	for i := range p.Train.N() {

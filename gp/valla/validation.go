@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// validation evaluates all rungs on examples held out: all of them, or some that are drawn as
-// mini-batches are, once for all validations.
+// validation evaluates all rungs on examples held out: all examples, or some examples that are drawn
+// as mini-batches are, once for all validations.
 type validation struct {
 	held  int            // how many examples are held out
 	x     *tensor.Dense  // inputs of the examples that are evaluated, [n,…]
@@ -26,7 +26,7 @@ type validation struct {
 
 // All validations together take validationShare of the operations of all steps, but they look at
 // at least leastValidated outputs of the examples, where there are that many. On Fashion-MNIST
-// (2,000 steps) 5,000 outputs gave an NLL of 0.3543 ± 0.0004 and all of them 0.3540 ± 0.0001.
+// (2,000 steps) 5,000 outputs gave an NLL of 0.3543 ± 0.0004 and all outputs 0.3540 ± 0.0001.
 const validationShare, leastValidated = 0.5, 5000
 
 // bound is how many examples a validation looks at.

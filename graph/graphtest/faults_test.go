@@ -17,7 +17,7 @@ type squared struct {
 	slope    func(b *graph.Builder, x, ct *graph.Node) *graph.Node // nil: 2·x·ct
 	f32, f64 func(x float64) float64                               // nil: x²
 	rows     func(batched []bool) bool                             // nil: every row by itself
-	moved    int                                                   // the square is that of the element so many places further on
+	moved    int                                                   // the square is taken of the element so many places further on
 	flat     bool                                                  // the result is a vector
 	fails    bool                                                  // the loop ends with an error
 }

@@ -22,7 +22,7 @@ type Rows struct {
 
 // CheckRows checks the operations that a case and its gradients consist of. Where one
 // says that it acts on rows, exchanging the rows of the batched operands must exchange
-// those of the result, and a change of one row must change that one alone. Where one
+// the rows of the result, and a change of one row must change that row alone. Where one
 // offers Jacobian rows, row r multiplied out must be the dense pullback of row r of the
 // cotangent.
 //

@@ -9,12 +9,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// predictAtOnce bounds the inputs that [Predict] computes between two checks of the context.
+// predictAtOnce bounds the inputs that [Engine.PredictAll] holds as float64 at a time. It is a
+// number of whole pieces of the largest usual size.
 const predictAtOnce = 1024
 
 // Predict returns the distributions of the latent function at the inputs x [N,…], float32 or
 // float64, in the units of the network. It returns ctx's error if ctx ends first. A caller that
-// predicts several times keeps an [Engine], which Predict makes anew.
+// predicts several times keeps an [Engine]: Predict compiles the posterior in every call.
 func Predict(ctx context.Context, p Posterior, x *tensor.Dense) (Gaussian, error) {
 	if err := dense.CheckRows(x); err != nil {
 		return Gaussian{}, err

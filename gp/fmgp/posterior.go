@@ -17,8 +17,8 @@ import (
 const predictBatch = 100
 
 // posterior is a fitted FMGP. Its mean is the network's output, bit for bit. The network is
-// computed in its element type, the covariance in float64. It may be used by several
-// goroutines, which take turns.
+// computed in its element type, the covariance in float64. Several goroutines may call
+// Joint, and take turns.
 type posterior struct {
 	net   layers.Network // the mean
 	layer *sparseGP      // the covariance

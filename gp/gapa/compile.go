@@ -25,7 +25,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return &compiled{p: p, f: f, remains: newRemains(p.memory, 1)}, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
 	p       *posterior   // the posterior that is compiled
 	f       *graph.Batch // u, the outputs and J diag(c²) Jᵀ

@@ -13,8 +13,7 @@ import (
 )
 
 // posterior is a fitted GAPA. Its mean is the network; its covariance s r(u) J diag(c²) Jᵀ is
-// the covariance of the latent function, without noise, in float64. Several goroutines may use a
-// posterior; the network runs for one goroutine at a time.
+// the covariance of the latent function, without noise, in float64.
 type posterior struct {
 	net    layers.Network // the network g
 	site   shifted        // the layer that has the processes
@@ -25,23 +24,12 @@ type posterior struct {
 	factor float64        // s
 	limit  int64          // bytes
 	order  []int          // the training rows, those that are kept first; nil where the posterior was restored
-
-	pass *pass // of LeftOut; nil before
 }
 
 var _ gp.Stored = (*posterior)(nil)
 
 // String implements gp.Stored.
 func (p *posterior) String() string { return label }
-
-// compile prepares the pass over inputs.
-func (p *posterior) compile() (err error) {
-	if p.pass != nil {
-		return nil
-	}
-	p.pass, err = newPass(p.site, p.input, p.limit-dense.Bytes(p.memory.z), p.covariance())
-	return err
-}
 
 // covariance is the writer of J diag(c²) Jᵀ.
 func (p *posterior) covariance() writer {
@@ -66,11 +54,12 @@ func (p *posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n in
 			at[row] = -1
 		}
 	}
-	if err := p.compile(); err != nil {
+	pass, err := newPass(p.site, p.input, p.limit-dense.Bytes(p.memory.z), p.covariance())
+	if err != nil {
 		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
 	}
 	var all, g gp.Gaussian
-	err := p.pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+	err = pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
 		r, err := p.memory.remaining(out[0], n, func(i int) int { return at[first+i] })
 		if err != nil {
 			return err

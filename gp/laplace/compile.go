@@ -32,7 +32,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return &compiled{p, s}, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
 	p *posterior // whose predictions are computed
 	s *scanner   // compiled for the inputs of one prediction

@@ -14,7 +14,7 @@ import (
 
 // posterior is a fitted linearized Laplace approximation. Its mean is the network,
 // its covariance is the covariance of the latent function, without noise, in float64. Several
-// goroutines may use a posterior; the network runs for one goroutine at a time.
+// goroutines may call Joint; the network runs for one goroutine at a time.
 type posterior struct {
 	scan      *scanner   // the network and its Jacobian
 	structure structure  // H

@@ -17,12 +17,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// predictBatch is the number of inputs that a prediction computes at a time.
+// predictBatch is the number of inputs that Joint computes at a time.
 const predictBatch = 250
 
 // posterior is a network with Gaussian weights. Its predictions come from K draws of the weights,
-// which are the same for all inputs. It may be used by several goroutines; the network runs for
-// one goroutine at a time.
+// which are the same for all inputs. Several goroutines may call Joint, and take turns.
 type posterior struct {
 	net     layers.Network             // whose form the draws have
 	input   tensor.Shape               // of one input

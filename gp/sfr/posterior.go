@@ -15,7 +15,7 @@ import (
 )
 
 // posterior is a fitted SFR. Its covariance is the latent function's, without noise, in float64.
-// Several goroutines may use a posterior; the network runs for one goroutine at a time.
+// Several goroutines may call its methods; the network runs for one goroutine at a time.
 type posterior struct {
 	net     layers.Network // the network g
 	points  *tensor.Dense  // z [M,…]

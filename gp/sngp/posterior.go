@@ -17,7 +17,7 @@ const predictBatch = 100
 
 // posterior is a fitted SNGP. It has weights of its own, which are as the layers compute with
 // them, divided. The network and its features are computed in the network's element type, the
-// covariance in float64. It may be used by several goroutines, which take turns.
+// covariance in float64. Several goroutines may call Joint, and take turns.
 type posterior struct {
 	net     *network       // the structure of the hidden layers
 	weights *layers.Copy   // of the hidden layers

@@ -25,7 +25,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return c, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
 	p     *posterior    // the posterior that is compiled
 	terms []gp.Compiled // VaLLA and GAPA

@@ -20,8 +20,8 @@ import (
 // memory than the limit, a whole fraction of Batch is computed at a time.
 const Batch = 100
 
-// Posterior predicts along directions. It may be used by several goroutines; the network runs for
-// one goroutine at a time.
+// Posterior predicts along directions. Several goroutines may call its methods; the network runs
+// for one goroutine at a time.
 type Posterior struct {
 	Name  string         // of the method, which begins errors
 	Net   layers.Network // the network g

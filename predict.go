@@ -31,8 +31,9 @@ const (
 )
 
 // Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The
-// columns of x are in the order of the model's features; [Model.Set] takes them from a table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
-// finite, or a variance that is not positive, is an error that names the row. Several goroutines may call
+// columns of x are in the order of the model's features; [Model.Set] takes them from a table.
+// Predict returns ctx's error if ctx ends first. An input or a prediction that is not finite, or a
+// variance that is not positive, is an error that names the row. Several goroutines may call
 // Predict at once. For single rows a [Predictor] takes less time.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (p *Prediction, err error) {
 	defer explain("predict", &err)

@@ -57,6 +57,9 @@ type form struct {
 	epistemic, probs bool // whether predictions have these slices
 }
 
+// form returns which slices g has.
+func (g Gaussian) form() form { return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0} }
+
 // NewEngine returns the engine of a posterior for inputs of a shape each. Nothing is compiled
 // yet, see [Engine.Warm].
 func NewEngine(p Posterior, shape []int, o EngineOptions) (*Engine, error) {
@@ -109,12 +112,12 @@ func (e *Engine) Predict(ctx context.Context, x []float64, g *Gaussian) error {
 		defer func() { q.free <- c }()
 		return c.Predict(ctx, x, g)
 	}
-	q.free <- c
-	return (&pieces{e: e, ctx: ctx, x: x, g: g, size: q.size}).run(n)
+	q.free <- c // it was taken to know which size there is memory for
+	return (&pieces{e: e, ctx: ctx, x: x, g: g, of: q}).run(n)
 }
 
 // best returns the number of the size for the next piece of n inputs: the smallest size that
-// holds all n inputs, unless two thirds of it would be empty, or else the largest that they fill.
+// holds all n inputs, unless two thirds of it would be empty, or else the largest size.
 func (e *Engine) best(n int) int {
 	last := len(e.pools) - 1
 	for last > 0 && e.pools[last].refused.Load() {
@@ -134,44 +137,44 @@ func (e *Engine) best(n int) int {
 // has to be given back. Where there is no memory for that size a smaller one is taken.
 func (e *Engine) take(ctx context.Context, i int) (*pool, Compiled, error) {
 	for ; ; i-- {
-		c, err := e.get(ctx, i)
+		q := e.pools[i]
+		c, err := e.get(ctx, q)
 		if err != nil && i > 0 && noMemory(err) {
-			e.pools[i].refused.Store(true)
+			q.refused.Store(true)
 			continue
 		}
-		return e.pools[i], c, err
+		return q, c, err
 	}
 }
 
-// compile compiles predictions of the size with number i. It runs the first of a size once, so that
-// what does not depend on the inputs is computed.
-func (e *Engine) compile(ctx context.Context, i int) (Compiled, error) {
+// compile compiles predictions for the size of q. It runs the first of a size once, so that what
+// does not depend on the inputs is computed.
+func (e *Engine) compile(ctx context.Context, q *pool) (Compiled, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	size, limit := e.pools[i].size, max(1, e.left)
-	if i > 0 && size > fewInputs {
+	smallest, limit := q == e.pools[0], max(1, e.left)
+	if !smallest && q.size > fewInputs {
 		limit = min(limit, largeProgram)
 	}
-	c, err := e.of.Compile(e.shape, size, limit)
-	if full := (*graph.MemoryError)(nil); i == 0 && !e.firm && e.pools[0].made.Load() == 0 && errors.As(err, &full) {
+	c, err := e.of.Compile(e.shape, q.size, limit)
+	if full := (*graph.MemoryError)(nil); smallest && !e.firm && q.made.Load() == 0 && errors.As(err, &full) {
 		if err = graph.CheckMemory("a prediction", full.Need); err == nil {
-			c, err = e.of.Compile(e.shape, size, 0)
+			c, err = e.of.Compile(e.shape, q.size, 0)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	e.pools[i].made.Add(1)
-	e.pools[i].bytes = c.Bytes()
-	e.left -= c.Bytes()
-	if e.pools[i].made.Load() > 1 {
+	q.bytes = c.Bytes()
+	e.left -= q.bytes
+	if q.made.Add(1) > 1 {
 		return c, nil
 	}
 	// Zeros may be no inputs that the network can take. The first prediction returns an error
 	// that is not due to the zeros.
 	var g Gaussian
-	if c.Predict(ctx, make([]float64, size*e.width), &g) == nil {
-		e.form = form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0}
+	if c.Predict(ctx, make([]float64, q.size*e.width), &g) == nil {
+		e.form = g.form()
 	}
 	return c, nil
 }
@@ -202,10 +205,9 @@ func newPool(size int) *pool {
 	return q
 }
 
-// get returns a Compiled of the size with number i that nobody uses. It waits for one where there
-// is no memory to compile another.
-func (e *Engine) get(ctx context.Context, i int) (Compiled, error) {
-	q := e.pools[i]
+// get returns a Compiled of q that nobody uses, which has to be sent to free again. It waits for
+// one where there is no memory to compile another.
+func (e *Engine) get(ctx context.Context, q *pool) (Compiled, error) {
 	select {
 	case c := <-q.free:
 		return c, nil
@@ -215,9 +217,9 @@ func (e *Engine) get(ctx context.Context, i int) (Compiled, error) {
 	case c := <-q.free:
 		return c, nil
 	case <-q.more:
-		c, err := e.compile(ctx, i)
+		c, err := e.compile(ctx, q)
 		if err != nil && q.made.Load() > 0 && noMemory(err) {
-			return e.get(ctx, i) // without the token
+			return e.get(ctx, q) // without the token
 		} else if err != nil {
 			q.more <- struct{}{}
 		}

@@ -161,3 +161,12 @@ func (o *order) Load(iteration, _ int) error {
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
+
+// nodes returns the graph nodes of parameters.
+func nodes(b *graph.Builder, params []*graph.Param) []*graph.Node {
+	out := make([]*graph.Node, len(params))
+	for i, p := range params {
+		out[i] = b.Param(p)
+	}
+	return out
+}

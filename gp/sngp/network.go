@@ -83,15 +83,6 @@ type unbounded struct {
 	top     bool // as in linearLayer
 }
 
-// nodes returns the graph nodes of parameters.
-func nodes(b *graph.Builder, params []*graph.Param) []*graph.Node {
-	out := make([]*graph.Node, len(params))
-	for i, p := range params {
-		out[i] = b.Param(p)
-	}
-	return out
-}
-
 // visit writes the outputs of net, which stands deep lists and blocks below the whole network, at
 // x. It calls see with each layer that has no parts, the shape of its input, and whether the layer
 // stands in the network's list itself.

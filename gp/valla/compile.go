@@ -96,10 +96,7 @@ func (c *compiled) sharpen(x []float64, g *gp.Gaussian) error {
 		c.one = make([]float64, c.f.Width())
 	}
 	for _, row := range c.blunt {
-		part := gp.Gaussian{Mean: g.Mean[row*c.c : (row+1)*c.c], Cov: g.Cov[row*c.c*c.c : (row+1)*c.c*c.c]}
-		if c.known != nil {
-			part.Epistemic = g.Epistemic[row*c.c : (row+1)*c.c]
-		}
+		part := g.Rows(row, 1)
 		c.sharp.into(&part, c.c)
 		c.sharp.rows[0] = row
 		for i := range c.one {

@@ -6,12 +6,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// predictions are the means and covariances at inputs, batch by batch.
+// predictions are the covariances at inputs, batch by batch.
 type predictions struct {
 	*system             // what predictions need of the inducing points
 	known     *system   // that gives the epistemic variances; nil: there are none of their own
-	n, c      int       // inputs, and outputs of each
-	mean, cov []float64 // [n,C], [n,C,C]
+	c         int       // outputs of an input
+	cov       []float64 // [n,C,C]
 	epistemic []float64 // [n,C]; nil without known
 	rows      []int     // numbers of the inputs among all; nil: their own
 	blunt     []int     // inputs of which float32 leaves too little of the variance
@@ -21,8 +21,7 @@ type predictions struct {
 
 // into makes q write to g, which has room for what is to come, from its beginning.
 func (q *predictions) into(g *gp.Gaussian, c int) {
-	q.c, q.n = c, len(g.Mean)/c
-	q.mean, q.cov, q.epistemic, q.blunt = g.Mean, g.Cov, g.Epistemic, q.blunt[:0]
+	q.c, q.cov, q.epistemic, q.blunt = c, g.Cov, g.Epistemic, q.blunt[:0]
 }
 
 // add takes in the values of κ̂ and k̂ at n inputs from number first on.

@@ -76,7 +76,7 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov[first*q.c*q.c:(first+n)*q.c*q.c], q.c)
 		for i, variance := range lambda {
 			total := max(variance, 0) + noise
-			scatter += total / float64(q.n*q.c)
+			scatter += total / float64(len(q.cov)/q.c)
 			lambda[i] = weight / total
 		}
 		at.whiten(v)

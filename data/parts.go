@@ -142,7 +142,7 @@ func (r TableReader) OpenPart(p Part) (*Stream, error) {
 	case byteUnit:
 		s, err = r.openBytes(p)
 	case groupUnit:
-		s, err = openGroups(p)
+		s, err = r.openGroups(p)
 	case imageUnit:
 		s, err = r.openImages(p.Path, &p)
 	default:
@@ -239,8 +239,8 @@ func (u *untilBreak) Read(p []byte) (int, error) {
 }
 
 // openGroups opens row groups of a Parquet file.
-func openGroups(p Part) (*Stream, error) {
-	s, err := openParquet(p.Path)
+func (r TableReader) openGroups(p Part) (*Stream, error) {
+	s, err := r.openParquet(p.Path)
 	if err != nil {
 		return nil, err
 	}

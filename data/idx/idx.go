@@ -20,6 +20,7 @@ import (
 	"os"
 
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
 // ErrFormat is wrapped by errors about content that is no valid IDX file of
@@ -31,12 +32,6 @@ const (
 	chunk     = 1 << 20 // the largest allocation, in bytes, before any data have been read
 )
 
-// readImages returns the images in the file at path.
-func readImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
-
-// readLabels returns the labels in the file at path, [N] with N >= 1.
-func readLabels(path string) ([]uint8, error) { return readFile(path, decodeLabels) }
-
 // DecodeImages reads images from r, up to its end. Errors start with name.
 func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	dims, pixels, err := decode(r, name, 3)
@@ -46,17 +41,17 @@ func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	return &image.Images{N: dims[0], C: 1, H: dims[1], W: dims[2], Pixels: pixels}, nil
 }
 
-// decodeLabels reads labels from r, up to its end. Errors start with name.
+// decodeLabels reads labels [N], with N >= 1, from r, up to its end. Errors start with name.
 func decodeLabels(r io.Reader, name string) ([]uint8, error) {
 	_, labels, err := decode(r, name, 1)
 	return labels, err
 }
 
-func readFile[T any](path string, decode func(io.Reader, string) (T, error)) (T, error) {
+// readFile returns what decode makes of the file at path.
+func readFile[T any](path string, decode func(io.Reader, string) (T, error)) (data T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		var none T
-		return none, err
+		return data, err
 	}
 	defer f.Close()
 	return decode(f, path)
@@ -64,11 +59,11 @@ func readFile[T any](path string, decode func(io.Reader, string) (T, error)) (T,
 
 // decode reads the array of rank dimensions that fills r.
 func decode(r io.Reader, name string, rank int) (dims []int, data []byte, err error) {
-	r, err = plain(r)
+	b, err := gunzip.NewReader(r, ErrFormat)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	d := decoder{name: name, r: r}
+	d := decoder{name: name, r: b}
 	if dims, err = d.header(rank); err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -135,11 +136,7 @@ func (o ColumnOptions) rows(n int) ([]int, error) {
 	if o.Rows != nil {
 		return o.Rows(n)
 	}
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all, nil
+	return dense.Indices(n), nil
 }
 
 // decide fills in e.Columns, without the values that come from rows, and e.Omitted. It returns the

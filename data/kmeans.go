@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -69,7 +70,7 @@ func lloydCenters[T kernel.Float](o kMeansOptions, x *tensor.Dense, k int, rng *
 	if distinct := distinctRows(values, d, k); distinct < k {
 		return nil, fmt.Errorf("k-means: %d centres, but only %d of the %d rows are distinct", k, distinct, n)
 	}
-	o.MaxIterations, o.Tolerance = orDefault(o.MaxIterations, 100), orDefault(o.Tolerance, 1e-4)
+	o.MaxIterations, o.Tolerance = cmp.Or(o.MaxIterations, 100), cmp.Or(o.Tolerance, 1e-4)
 	l := newLloyd(values, n, d, k)
 	if label := labels(o, values, d, k, rng); label != nil {
 		l.relabel(label)
@@ -81,13 +82,6 @@ func lloydCenters[T kernel.Float](o kMeansOptions, x *tensor.Dense, k int, rng *
 		return nil, err
 	}
 	return dense.Of(l.result(), k, d), nil
-}
-
-func orDefault[T int | float64](v, standard T) T {
-	if v == 0 {
-		return standard
-	}
-	return v
 }
 
 // start returns the rows that are the first centres.

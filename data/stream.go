@@ -264,11 +264,7 @@ func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 
 // useAll makes all columns be read.
 func (s *Stream) useAll() *Stream {
-	at := make([]int, len(s.Columns))
-	for i := range at {
-		at[i] = i
-	}
-	s.Use(at, nil)
+	s.Use(dense.Indices(len(s.Columns)), nil)
 	return s
 }
 

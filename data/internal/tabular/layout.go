@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // A layout describes the content of a kind of file, and how its cells become a row.
@@ -43,10 +44,6 @@ func (l layout) cells(t *data.Table) ([]float64, error) {
 	if t.Words == nil {
 		return t.Values.Float64s(), nil
 	}
-	all := make([]int, len(l.columns))
-	for j := range all {
-		all[j] = j
-	}
-	_, err := t.Numbers(all)
+	_, err := t.Numbers(dense.Indices(len(l.columns)))
 	return nil, err
 }

@@ -281,20 +281,15 @@ func (t *Table) count(j int, rows []int) map[string]int {
 		ofWord = make([]int, len(w.List)+1)
 	}
 	numbers := map[float64]int{}
-	one := func(i int) {
+	if rows == nil {
+		rows = dense.Indices(t.N())
+	}
+	for _, i := range rows {
 		if w != nil && w.Codes[i] > 0 {
 			ofWord[w.Codes[i]]++
 		} else {
 			numbers[t.Values.Float64s()[i*k+j]]++
 		}
-	}
-	if rows == nil {
-		for i := range t.N() {
-			one(i)
-		}
-	}
-	for _, i := range rows {
-		one(i)
 	}
 	for i, n := range ofWord[1:] {
 		if text := w.List[i].Text; n > 0 && !missing(text) {

@@ -12,6 +12,7 @@
 package idx
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -130,24 +131,17 @@ func product(dims []int) int {
 // read returns the next n bytes, which what names in errors. The buffer doubles as the bytes
 // come in, so that it is never more than twice as long as the data.
 func (d *decoder) read(n int, what string) ([]byte, error) {
-	out := make([]byte, 0, min(n, chunk))
-	for {
-		got, err := io.ReadFull(d.r, out[len(out):cap(out)])
-		out = out[:len(out)+got]
-		d.at += got
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, d.malformed(d.at, "%d bytes of %s", "the end after %d", n, what, len(out))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: byte %d: expected %d bytes of %s: %w", d.name, d.at, n, what, err)
-		}
-		if len(out) == n {
-			return out, nil
-		}
-		larger := make([]byte, len(out), min(2*cap(out), n))
-		copy(larger, out)
-		out = larger
+	var out bytes.Buffer
+	out.Grow(min(n, chunk))
+	got, err := io.CopyN(&out, d.r, int64(n))
+	d.at += int(got)
+	if errors.Is(err, io.EOF) {
+		return nil, d.malformed(d.at, "%d bytes of %s", "the end after %d", n, what, got)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: byte %d: expected %d bytes of %s: %w", d.name, d.at, n, what, err)
+	}
+	return out.Bytes(), nil
 }
 
 // end makes sure that the data end here. For gzip, reaching the end also verifies the

@@ -65,8 +65,8 @@ type TableReader struct {
 	// Times says that the timestamps of a Parquet file are read as numbers, microseconds since 1970
 	// in the time zone of the file, and not as text.
 	Times bool
-	// Format is "csv" or "parquet" for a file whose name does not end in its format. The empty
-	// string means that the name does.
+	// Format is "csv" or "parquet". The empty string means that the end of the file's name says the
+	// format.
 	Format string
 }
 

@@ -67,7 +67,7 @@ func flights(s Set) Set {
 	return s
 }
 
-// flight computes a row from the cells, whose times of day it turns into minutes.
+// flight computes a row from the cells and turns the two times of day into minutes.
 func flight(cells, row []float64) error {
 	copy(row, cells)
 	for i, name := range []string{"ArrTime", "DepTime"} {

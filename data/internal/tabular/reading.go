@@ -95,8 +95,8 @@ func (r *reading) reserve(n int) {
 	}
 }
 
-// add makes rows of the rows of t, whose first row has the number first in the file, and keeps
-// those that the set does not drop.
+// add computes rows from t and keeps the rows that the set does not drop. The first row of t has
+// the number first in the file.
 func (r *reading) add(l layout, t *data.Table, first int) error {
 	cells, err := l.cells(t)
 	if err != nil {

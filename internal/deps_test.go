@@ -34,6 +34,7 @@ var level = map[string]int{
 	"data/idx":                    2,
 	"data/image":                  1,
 	"data/internal/fetch":         1,
+	"data/internal/gunzip":        0,
 	"data":                        2,
 	"data/cifar":                  2,
 	"data/augment":                2,

@@ -188,3 +188,17 @@ func (t *tiled[T]) block(pixels, results []T, size, lo, hi int) {
 		}
 	}
 }
+
+// tileProducts computes C = A·B, or C += A·B if add is set, for each component. Element r of step s
+// of A is at r·arow + s·astep. The number of rows is a multiple of 16. A row of C is vectors·tileLanes
+// elements long.
+type tileProducts[T Float] struct {
+	a                       []T  // A
+	arow, astep, acomponent int  // elements between rows, steps and components of A
+	b                       []T  // B
+	bstep, bcomponent       int  // elements between steps and components of B
+	c                       []T  // C
+	crow, ccomponent        int  // elements between rows and components of C
+	rows, vectors, steps    int  // rows of C, vectors in a row, and steps of each sum
+	add                     bool // whether the products are added to C
+}

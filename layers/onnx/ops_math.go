@@ -166,8 +166,7 @@ func compare(f func(x, y float64) float64) operator {
 
 // zip is the function zip, which ends the operator where the shapes do not fit.
 func (c *call) zip(x, y *host, whole bool, f func(x, y float64) float64) *host {
-	h, err := zip(x, y, whole, f)
-	return must(c, h, err)
+	return c.try(zip(x, y, whole, f))
 }
 
 func div(c *call) []value {
@@ -295,11 +294,8 @@ func softmax(write func(*graph.Builder, *graph.Node) *graph.Node) operator {
 		x := c.node(0)
 		shape := x.Shape().Clone()
 		if c.opset < 13 {
-			at, rows := c.axis(c.int("axis", 1), len(shape)), 1
-			for _, n := range shape[:at] {
-				rows *= n
-			}
-			flat := append(shape[:at:at], shape.TotalSize()/rows)
+			at := c.axis(c.int("axis", 1), len(shape))
+			flat := append(shape[:at:at], product(shape[at:]))
 			return nodes(c.made(c.b.Reshape(write(c.b, c.b.Reshape(x, flat...)), shape...)))
 		}
 		at, last := c.axis(c.int("axis", -1), len(shape)), len(shape)-1

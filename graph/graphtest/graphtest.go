@@ -75,10 +75,10 @@ func checkValues(t testing.TB, c Case, seed uint64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	in := c.inputs(rng)
-	values := func(dt tensor.Dtype) []float64 { return newRun(t, c, dt, value).eval(t, in)[0] }
-	got := values(tensor.Float64)
+	values := func(dt tensor.Dtype, in [][]float64) []float64 { return newRun(t, c, dt, value).eval(t, in)[0] }
+	got := values(tensor.Float64, in)
 	Near(t, "value", got, c.Naive(in), tolValue)
-	Near(t, "float32 value", values(tensor.Float32), got, tolF32)
+	Near(t, "float32 value", values(tensor.Float32, in), got, tolF32)
 	Near(t, "value in Gorgonia's tape machine", c.tape(t, in), got, tolValue)
 
 	dir, dir2, ct := normal(rng, sizes(in)...), normal(rng, sizes(in)...), normal(rng, len(got))[0]
@@ -87,7 +87,7 @@ func checkValues(t testing.TB, c Case, seed uint64) {
 	args := append(append([][]float64{}, in...), ct)
 	grads := first.eval(t, args)
 
-	slope := difference(func(h float64) float64 { return floats.Dot(newValue(t, c, moved(in, dir, h)), ct) })
+	slope := difference(func(h float64) float64 { return floats.Dot(values(tensor.Float64, moved(in, dir, h)), ct) })
 	close1(t, "first derivative (VJP) along a direction", dots(grads, dir), slope)
 
 	args2 := append(append([][]float64{}, args...), dir...)
@@ -148,10 +148,6 @@ func (c Case) tape(t testing.TB, in [][]float64) []float64 {
 	default:
 		return []float64{v.Data().(float64)}
 	}
-}
-
-func newValue(t testing.TB, c Case, in [][]float64) []float64 {
-	return newRun(t, c, tensor.Float64, value).eval(t, in)[0]
 }
 
 // difference is the central difference of f at 0, of fourth order.

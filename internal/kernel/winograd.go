@@ -89,9 +89,6 @@ func tilesConv[T Float](c Conv, n ConvRows) bool {
 	return fastTiles[T]() && c.tileable() && n.W == 1 && !n.Own && n.X == n.Y
 }
 
-// tilesFilter reports whether ConvFilter works tile by tile.
-func tilesFilter[T Float](c Conv) bool { return fastTiles[T]() && c.tileable() }
-
 // tiled computes stacks of results, or of images, tile by tile with filters that all share.
 type tiled[T Float] struct {
 	in, out, plane       int        // channels of x and y, and pixels of each

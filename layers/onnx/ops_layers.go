@@ -329,17 +329,14 @@ func batchNorm(c *call) []value {
 	c.only("training_mode", 0)
 	x := c.node(0)
 	gamma, beta, mean, variance := c.perChannel(1, x.Dims()), c.perChannel(2, x.Dims()), c.perChannel(3, x.Dims()), c.perChannel(4, x.Dims())
-	inverse := reciprocalOf(c.b, c.made(c.b.Sqrt(c.b.Affine(variance, 1, c.float("epsilon", epsilon)))))
+	deviation := c.made(c.b.Sqrt(c.b.Affine(variance, 1, c.float("epsilon", epsilon))))
+	inverse := c.b.Div(c.b.Fill(1, deviation.Shape()...), deviation)
 	normal := c.b.Add(c.b.Mul(x, inverse), c.b.Neg(c.b.Mul(mean, inverse)))
 	return nodes(c.made(c.b.Add(c.b.Mul(normal, gamma), beta)))
 }
 
 // epsilon is ONNX's standard, a float32.
 const epsilon = float64(float32(1e-5))
-
-func reciprocalOf(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.Div(b.Fill(1, x.Shape()...), x)
-}
 
 // normalised subtracts the mean over the axes from number from on, and divides by the standard
 // deviation over the same axes.

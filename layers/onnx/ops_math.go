@@ -185,11 +185,7 @@ func pow(c *call) []value {
 	if c.constant() {
 		return hosts(c.zip(c.host(0), c.host(1), c.host(0).whole, math.Pow))
 	}
-	p, ok := c.host(1).scalar()
-	if !ok {
-		c.failf("an exponent of shape %v, expected one number", c.host(1).shape)
-	}
-	return nodes(c.made(power(c.b, c.node(0), p)))
+	return nodes(c.made(power(c.b, c.node(0), c.number(1, "an exponent"))))
 }
 
 func power(b *graph.Builder, x *graph.Node, p float64) *graph.Node {
@@ -275,11 +271,7 @@ func clip(c *call) []value {
 	low, high := math.Inf(-1), math.Inf(1)
 	for i, bound := range []*float64{&low, &high} {
 		if c.has(i + 1) {
-			v, ok := c.host(i + 1).scalar()
-			if !ok {
-				c.failf("a bound of shape %v, expected one number", c.host(i+1).shape)
-			}
-			*bound = v
+			*bound = c.number(i+1, "a bound")
 		}
 	}
 	if c.constant() {

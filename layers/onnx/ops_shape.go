@@ -110,11 +110,9 @@ func cast(c *call) []value {
 }
 
 func rangeOf(c *call) []value {
-	from, ok1 := c.host(0).scalar()
-	to, ok2 := c.host(1).scalar()
-	step, ok3 := c.host(2).scalar()
+	from, to, step := c.number(0, "a start"), c.number(1, "an end"), c.number(2, "a step")
 	n := math.Ceil((to - from) / step)
-	if !ok1 || !ok2 || !ok3 || !(n <= maxHost) {
+	if !(n <= maxHost) {
 		c.failf("a range from %g to %g by %g", from, to, step)
 	}
 	h := &host{v: []float64{}, whole: c.host(0).whole}
@@ -443,13 +441,13 @@ func trilu(c *call) []value {
 	if len(shape) < 2 {
 		c.failf("shape %v, expected matrices", shape)
 	}
-	k := 0
+	k := 0.0
 	if c.has(1) {
-		k = c.host(1).ints()[0]
+		k = c.number(1, "a diagonal")
 	}
 	upper := c.int("upper", 1)
 	mask := c.table(shape[len(shape)-2:], func(i, j int) float64 {
-		return truth(upper == 1 && j-i >= k || upper == 0 && j-i <= k)
+		return truth(upper == 1 && float64(j-i) >= k || upper == 0 && float64(j-i) <= k)
 	})
 	if v.host != nil {
 		return hosts(c.zip(v.host, mask, v.host.whole, func(x, keep float64) float64 {

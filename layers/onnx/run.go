@@ -167,6 +167,15 @@ func (c *call) host(i int) *host {
 	return v.host
 }
 
+// number returns the only element of input i, a constant, which what names in messages.
+func (c *call) number(i int, what string) float64 {
+	v, ok := c.host(i).scalar()
+	if !ok {
+		c.failf("%s of shape %v, expected one number", what, c.host(i).shape)
+	}
+	return v
+}
+
 // node returns an input as a node.
 func (c *call) node(i int) *graph.Node { return c.asNode(c.value(i)) }
 

@@ -17,16 +17,11 @@ type report struct {
 	Rows     []row             `json:"rows"`                     // the measurements, in the order of the table
 }
 
-// form returns the function that makes the table, in Markdown or for a terminal.
-func (r report) form(markdown bool) func() string {
+// text returns a table with a line for each benchmark and element type, in Markdown if that is asked for.
+func (r report) text(markdown bool) string {
 	if markdown {
-		return r.markdown
+		return r.markdown()
 	}
-	return r.text
-}
-
-// text returns a table with a line for each benchmark and element type.
-func (r report) text() string {
 	w := newTable()
 	w.AppendHeader(table.Row{"ms", "", "ours", "1 thread", "theirs", "their threads", "ratio", "of fastest", "aim", "steps", "differ by"})
 	var right []table.ColumnConfig

@@ -91,7 +91,12 @@ func (f Folder) Read(id ID) (*Cell, error) {
 // Tidy removes what the fit of a finished cell has left in the work folder. That is something
 // only where a process was killed just after the cell was written.
 func (f Folder) Tidy(id ID, files ...string) error {
-	for _, path := range append(files, f.partial(id)) {
+	return Remove(append(files, f.partial(id))...)
+}
+
+// Remove removes files, of which some may be absent.
+func Remove(paths ...string) error {
+	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("result: %w", err)
 		}

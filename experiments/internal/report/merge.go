@@ -28,20 +28,18 @@ func merge(found []result.Found, known []Known) []experiment {
 		return cmp.Or(placeOf(known, a.Experiment)-placeOf(known, b.Experiment), rank(a)-rank(b))
 	})
 	var out []experiment
-	for _, f := range found {
-		k := slices.IndexFunc(out, func(e experiment) bool { return e.Experiment == f.Experiment })
-		if k < 0 {
-			k, out = len(out), append(out, experiment{Found: result.Found{Plan: result.Plan{Experiment: f.Experiment}}})
+	for _, profiles := range result.Grouped(found, func(f result.Found) string { return f.Experiment }) {
+		e := experiment{Found: result.Found{Plan: result.Plan{Experiment: profiles[0].Experiment}}}
+		for _, f := range profiles {
+			e.join(f)
 		}
-		out[k].join(f)
-	}
-	for i := range out {
-		if k := placeOf(known, out[i].Experiment); k < len(known) {
-			out[i].About = cmp.Or(out[i].About, known[k].About)
-			out[i].sort(known[k].Rows)
+		if k := placeOf(known, e.Experiment); k < len(known) {
+			e.About = cmp.Or(e.About, known[k].About)
+			e.sort(known[k].Rows)
 		}
-		slices.SortStableFunc(out[i].Data, bySize)
-		out[i].distinguish()
+		slices.SortStableFunc(e.Data, bySize)
+		e.distinguish()
+		out = append(out, e)
 	}
 	return out
 }

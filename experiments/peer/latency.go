@@ -170,15 +170,12 @@ func (l *latency) measure(ctx context.Context, call func(context.Context) error,
 	const warm = 50
 	start := time.Now()
 	for i := -warm; i < 1 || time.Since(start) < length; i++ {
-		before, err := now()
-		if err == nil {
-			err = call(ctx)
-		}
+		took, err := now.timed(ctx, call)
 		if err != nil {
 			return err
 		}
-		if after, _ := now(); i >= 0 {
-			l.sorted = append(l.sorted, (after - before).Seconds())
+		if i >= 0 {
+			l.sorted = append(l.sorted, took.Seconds())
 		}
 	}
 	return ctx.Err()

@@ -6,6 +6,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/go-valla/valla/experiments/internal/result"
 )
 
 // report is the outcome of a comparison.
@@ -74,15 +76,13 @@ func (r report) notes() []string {
 	if r.Note != "" {
 		notes = append(notes, "Only ours: "+r.Note+".")
 	}
-	at := map[string]int{}
-	for _, x := range r.Rows {
-		switch i, seen := at[x.Note]; {
-		case x.Note == "":
-		case seen:
-			notes[i] += "; " + x.Name
-		default:
-			at[x.Note] = len(notes)
-			notes = append(notes, "Without theirs, "+x.Note+": "+x.Name)
+	for _, rows := range result.Grouped(r.Rows, func(x row) string { return x.Note }) {
+		var names []string
+		for _, x := range rows {
+			names = append(names, x.Name)
+		}
+		if note := rows[0].Note; note != "" {
+			notes = append(notes, "Without theirs, "+note+": "+strings.Join(names, "; "))
 		}
 	}
 	return notes
@@ -92,19 +92,16 @@ func (r report) notes() []string {
 func (r report) markdown() string {
 	var s strings.Builder
 	s.WriteString("| | float64: here | authors' | ratio | float32: here | authors' | ratio |\n|---|--:|--:|--:|--:|--:|--:|\n")
-	for i, x := range r.Rows {
-		if i > 0 && x.Name == r.Rows[i-1].Name {
-			continue
-		}
-		fmt.Fprintf(&s, "| %s |%s|%s|\n", x.Name, r.cellsOf(x.Name, "float64"), r.cellsOf(x.Name, "float32"))
+	for _, rows := range result.Grouped(r.Rows, func(x row) string { return x.Name }) {
+		fmt.Fprintf(&s, "| %s |%s|%s|\n", rows[0].Name, cellsOf(rows, "float64"), cellsOf(rows, "float32"))
 	}
 	return s.String()
 }
 
-// cellsOf returns three cells of Markdown, which are empty if nothing was measured.
-func (r report) cellsOf(name, dtype string) string {
-	for _, x := range r.Rows {
-		if x.Name != name || x.Dtype != dtype {
+// cellsOf returns three cells of Markdown for the row of an element type, which are empty if nothing was measured.
+func cellsOf(rows []row, dtype string) string {
+	for _, x := range rows {
+		if x.Dtype != dtype {
 			continue
 		}
 		best := x.Ours

@@ -29,6 +29,22 @@ func wall() clock {
 	return func() (time.Duration, error) { return time.Since(start), nil }
 }
 
+// timed makes a step and returns its duration. A context that has ended is an error.
+func (now clock) timed(ctx context.Context, step func(context.Context) error) (time.Duration, error) {
+	start, err := now()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = step(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	end, err := now()
+	return end - start, err
+}
+
 // array is a named array.
 type array struct {
 	name  string        // the name by which the driver knows the array
@@ -61,18 +77,11 @@ func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	}
 	var taken []time.Duration
 	for range steps {
-		start, err := now()
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = o.step(ctx)
-		}
+		took, err := now.timed(ctx, o.step)
 		if err != nil {
 			return nil, err
 		}
-		end, _ := now()
-		taken = append(taken, end-start)
+		taken = append(taken, took)
 	}
 	return taken, nil
 }

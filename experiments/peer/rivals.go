@@ -104,17 +104,12 @@ var ellaFit = made(perceptronOf(mnist), func(m maker, net layers.Sequential) (*w
 	}
 	w.arrays = append(arrays(net, x, y, nil), array{"probe", probe},
 		array{"prior_std", graph.NewParam("", []float64{ellaPrior}, m.dt, 1).Value}, array{"rank", graph.NewParam("", []float64{ellaRank}, m.dt, 1).Value})
-	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(pointed))...)
+	z, output := fitted.Posterior.(pointed).Points()
+	w.arrays = append(w.arrays, array{"z", z}, array{"class", labels(output)})
 	return w, nil
 })
 
 // pointed is a posterior of ELLA.
 type pointed interface {
 	Points() (z *tensor.Dense, output []int)
-}
-
-// pointArrays returns the points of a posterior with their outputs.
-func pointArrays(p pointed) []array {
-	z, output := p.Points()
-	return []array{{"z", z}, {"class", labels(output)}}
 }

@@ -31,7 +31,7 @@ func newPredictor(p *problem, m *valla.Model, s spec.Scoring, report func(train.
 		q.rows.Total += p.other.N()
 	}
 	if p.turn != nil {
-		q.rows.Total += len(angles()) * min(s.Rotations, p.test.N())
+		q.rows.Total += turns * min(s.Rotations, p.test.N())
 	}
 	if p.corrupt != nil {
 		q.rows.Total += len(corrupt.Names()) * corrupt.Severities * min(s.Corruptions, p.test.N())

@@ -32,12 +32,17 @@ type Plan struct {
 // Folder is the path of the results of one experiment under one profile.
 type Folder string
 
+// Plain reports whether a name can be the name of a folder of results.
+func Plain(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
 // Open returns the folder of an experiment and a profile below dir. It makes the folder if
 // there is none, and removes the temporary files of killed processes. Names that are no plain
 // names of folders are an error.
 func Open(dir, experiment, profile string) (Folder, error) {
 	for _, name := range []string{experiment, profile} {
-		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		if !Plain(name) {
 			return "", fmt.Errorf("result: %.40q is no name of lower-case letters, digits and hyphens", name)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/npy"
 )
@@ -51,8 +50,8 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 	p := &problem{name: name, train: parts.Train, held: parts.Validation, test: parts.Test}
 	if p.held == nil {
 		p.train, p.held, err = holdout.Split(parts.Train, fraction, seed)
-	} else if p.held.N() > mostHeld {
-		p.held = p.held.Rows(dense.Indices(mostHeld))
+	} else if p.held.N() > holdout.Most {
+		p.held = p.held.Rows(holdout.UpTo(0, holdout.Most))
 	}
 	return p, err
 }
@@ -95,9 +94,6 @@ func (r *runner) contents(name string, seed uint64) (string, error) {
 	r.sums[key] = hex.EncodeToString(h.Sum(nil)[:8])
 	return r.sums[key], err
 }
-
-// mostHeld bounds the number of validation rows, since validation is frequent.
-const mostHeld = 10_000
 
 // inUnits returns one-dimensional inputs of the network in the units of the data.
 func inUnits(in task.Inputs, z []float64) []float64 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/method"
 )
 
@@ -168,7 +169,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if !plain(e.Name) || !plain(e.Profile) || len(e.Data) == 0 || len(e.Methods) == 0 || len(e.Seeds) == 0 {
+		if !result.Plain(e.Name) || !result.Plain(e.Profile) || len(e.Data) == 0 || len(e.Methods) == 0 || len(e.Seeds) == 0 {
 			t.Errorf("half an experiment: %+v", e)
 		}
 		for _, row := range e.Methods {

@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -159,7 +160,7 @@ func TestThreads(t *testing.T) {
 	}
 	kernel.SetThreads(before)
 	for n, want := range map[int]string{1: "1 thread", 2: "2 threads", 0: "0 threads"} {
-		if got := plural(n, "thread"); got != want || (own{nil, n}).String() != want {
+		if got := result.Plural(n, "thread"); got != want || (own{nil, n}).String() != want {
 			t.Errorf("%d is %q", n, got)
 		}
 	}

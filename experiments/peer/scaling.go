@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
@@ -127,7 +128,7 @@ func (r scalingReport) draw(path string) error {
 		var curves []figure.Series
 		var exponents []string
 		for i, c := range g.Seconds {
-			curves = append(curves, c.series(g.Sizes, plural(g.Threads[i], "thread"), 1e3))
+			curves = append(curves, c.series(g.Sizes, result.Plural(g.Threads[i], "thread"), 1e3))
 			exponents = append(exponents, fmt.Sprintf("%.2f", c.Exponent))
 		}
 		times = append(times, chart("exponent "+strings.Join(exponents, ", "), g.Size, "time of a step, ms", curves))
@@ -196,7 +197,7 @@ func (r scalingReport) text() string {
 		}
 		w.AppendRow(head)
 		for j, c := range g.Seconds {
-			w.AppendRow(c.cells("ms, "+plural(g.Threads[j], "thread"), 1e3))
+			w.AppendRow(c.cells("ms, "+result.Plural(g.Threads[j], "thread"), 1e3))
 		}
 		if n := len(g.Seconds); n > 1 {
 			w.AppendRow(faster(g.Seconds[0], g.Seconds[n-1]))

@@ -38,7 +38,7 @@ func (r report) text(markdown bool) string {
 		w.AppendRow(x.cells())
 	}
 	var s strings.Builder
-	s.WriteString(r.line(r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go))
+	s.WriteString(r.line(r.Machine.CPU, result.Plural(r.Machine.Cores, "thread"), r.Machine.Go))
 	if r.Versions != nil {
 		fmt.Fprintf(&s, "theirs: Python %s, torch %s, numpy %s, whose product of 512×512 in float64 makes %s on one thread\n",
 			r.Versions["python"], r.Versions["torch"], r.Versions["numpy"], r.Versions["product"])

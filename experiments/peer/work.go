@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -67,7 +68,7 @@ type own struct {
 	threads int // the number of threads of the kernels and of Go
 }
 
-func (o own) String() string { return plural(o.threads, "thread") }
+func (o own) String() string { return result.Plural(o.threads, "thread") }
 
 func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	defer setThreads(setThreads(o.threads))

@@ -69,7 +69,7 @@ func placeOf(known []Known, name string) int {
 // where no profile has it.
 func (e *experiment) join(f result.Found) {
 	e.About = cmp.Or(e.About, f.About)
-	e.profiles, e.Commands, e.Data = union(e.profiles, f.Profile), union(e.Commands, f.Commands...), union(e.Data, f.Data...)
+	e.profiles, e.Commands, e.Data = result.Union(e.profiles, f.Profile), result.Union(e.Commands, f.Commands...), result.Union(e.Data, f.Data...)
 	for i, id := range f.Cells {
 		c := f.Done[i]
 		k := slices.IndexFunc(e.Done, func(o *result.Cell) bool {
@@ -113,16 +113,6 @@ func (e *experiment) distinguish() {
 			e.Cells[i], e.Done[i] = other.ID, &other
 		}
 	}
-}
-
-// union returns list with those values that it lacks.
-func union(list []string, values ...string) []string {
-	for _, v := range values {
-		if !slices.Contains(list, v) {
-			list = append(list, v)
-		}
-	}
-	return list
 }
 
 // sort puts the cells in the order of rows. The cells of other rows follow in their order so far.

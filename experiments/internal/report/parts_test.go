@@ -123,8 +123,8 @@ func TestBySizeProperty(t *testing.T) {
 func TestUnionProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(what string) []string { return rapid.SliceOf(rapid.StringMatching("[a-d]")).Draw(t, what) }
-		first, more := union(nil, draw("first")...), draw("more")
-		got := union(slices.Clone(first), more...)
+		first, more := result.Union(nil, draw("first")...), draw("more")
+		got := result.Union(slices.Clone(first), more...)
 		if !slices.Equal(got[:len(first)], first) {
 			t.Fatalf("%q, expected %q at the beginning", got, first)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -115,31 +114,12 @@ func Group(cells []*Cell) []Found {
 	for _, part := range Grouped(cells, func(c *Cell) [2]string { return [2]string{c.Experiment, c.Profile} }) {
 		f := Found{Plan: Plan{Experiment: part[0].Experiment, Profile: part[0].Profile}, Done: part}
 		for _, c := range part {
-			if command := c.command(); !slices.Contains(f.Commands, command) {
-				f.Commands = append(f.Commands, command)
-			}
-			if len(f.Data) == 0 || f.Data[len(f.Data)-1] != c.Data {
-				f.Data = append(f.Data, c.Data)
-			}
+			f.Commands, f.Data = Union(f.Commands, c.command()), Union(f.Data, c.Data)
 			f.Cells = append(f.Cells, c.ID)
 		}
 		all = append(all, f)
 	}
 	return all
-}
-
-// Grouped returns the elements of list in groups with the same key, in the order of their first elements.
-func Grouped[T any, K comparable](list []T, key func(T) K) (groups [][]T) {
-	place := map[K]int{}
-	for _, v := range list {
-		k, there := place[key(v)]
-		if !there {
-			k = len(groups)
-			place[key(v)], groups = k, append(groups, nil)
-		}
-		groups[k] = append(groups[k], v)
-	}
-	return groups
 }
 
 // command is the command line that computes the cell.

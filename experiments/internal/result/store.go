@@ -150,11 +150,7 @@ func (f Folder) Expect(p Plan) error {
 			p.Cells = append(p.Cells, id)
 		}
 	}
-	for _, d := range old.Data {
-		if !slices.Contains(p.Data, d) {
-			p.Data = append(p.Data, d)
-		}
-	}
+	p.Data = Union(p.Data, old.Data...)
 	return WriteJSON(filepath.Join(string(f), planFile), p)
 }
 

@@ -235,11 +235,6 @@ func afterRow(first int, err error) error {
 	return fmt.Errorf("rows from %d on: %w", first, err)
 }
 
-// asJSON has the flag that chooses the form of the output.
-type asJSON struct {
-	JSON bool `set:"json" help:"print one JSON document"` // JSON instead of text
-}
-
 // alias makes other a second name of the flag name.
 func alias(cmd *cobra.Command, other, name string) {
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/figure"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -209,22 +210,10 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// ascending returns the indices of v in ascending order of the numbers.
-func ascending(v []float64) []int {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+// sorted returns the indices of v in ascending order of the numbers or, with the sign −1, in descending
+// order. Among equal numbers the first comes first.
+func sorted(v []float64, sign float64) []int {
+	order := holdout.UpTo(0, len(v))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sign*v[a], sign*v[b]) })
 	return order
-}
-
-// descending returns the indices of v in descending order of the numbers. Among equal numbers the
-// first comes first.
-func descending(v []float64) []int {
-	less := make([]float64, len(v))
-	for i, x := range v {
-		less[i] = -x
-	}
-	return ascending(less)
 }

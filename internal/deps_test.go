@@ -71,6 +71,7 @@ var level = map[string]int{
 	"gp/sum":                      9,
 	"gp/method":                   10,
 	"internal/holdout":            9,
+	"internal/coverage":           9,
 	"valla":                       11,
 	"compare":                     12,
 	"experiments/internal/spec":   12,

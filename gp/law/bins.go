@@ -88,8 +88,8 @@ func (b *bins) expect(m *mixture, sums []bin) (likelihood float64) {
 	return likelihood
 }
 
-// maximise sets the parts, without the guard, to the sums over their values. The multiplier of the constraint
-// Σ wδ = 0 shifts the mean of part k by the variance of its mean times the weight of the part.
+// maximise sets the parts, without the guard, to the sums over their values. The shifts have the highest posterior
+// density under the constraint Σ wδ = 0, given the weights and the scales before.
 func (b *bins) maximise(m *mixture, sums []bin) {
 	total, mean, variance := 0.0, 0.0, 0.0
 	for _, s := range sums {
@@ -97,15 +97,17 @@ func (b *bins) maximise(m *mixture, sums []bin) {
 	}
 	for k, s := range sums {
 		w := b.share() * (s.count + priorRows) / total
-		m.weights[k], m.shifts[k] = w, s.sum/(s.count+priorRows)
+		square := m.scales[k] * m.scales[k]
+		precision := s.count/square + 1/(priorShift*priorShift)
+		m.weights[k], m.shifts[k] = w, s.sum/square/precision
 		mean += w * m.shifts[k]
-		variance += w * w * m.scales[k] * m.scales[k] / (s.count + priorRows)
+		variance += w * w / precision
 	}
 	for k, s := range sums {
-		n := s.count + priorRows
-		m.shifts[k] -= mean / variance * m.weights[k] * m.scales[k] * m.scales[k] / n
+		precision := s.count/(m.scales[k]*m.scales[k]) + 1/(priorShift*priorShift)
+		m.shifts[k] -= mean / variance * m.weights[k] / precision // the multiplier of the constraint is mean/variance
 		d := m.shifts[k]
-		spread := (s.squares - 2*d*s.sum + s.count*d*d + priorRows*priorScale*priorScale) / n
-		m.scales[k] = max(leastScale, math.Sqrt(max(0, spread)))
+		spread := s.squares - 2*d*s.sum + s.count*d*d + priorRows*priorScale*priorScale
+		m.scales[k] = max(leastScale, math.Sqrt(max(0, spread/(s.count+priorRows))))
 	}
 }

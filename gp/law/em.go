@@ -13,11 +13,13 @@ import (
 var partsTried = [...]int{2, 3, MaxParts - 1}
 
 // The prior of the parts, in units of the scale of Student's t: each part counts priorRows rows with the standard
-// deviation priorScale, and no standard deviation is below leastScale.
+// deviation priorScale, no standard deviation is below leastScale, and a shift is a Gaussian with standard deviation
+// priorShift. Without a prior of the shifts, a few outliers would shift all other rows by the constraint Σ wδ = 0.
 const (
 	priorRows  = 2.0
 	priorScale = 0.3
 	leastScale = 0.03
+	priorShift = 1.0
 )
 
 // The limits of the iterations of a fit from a start, and of a fit without a part of the rows from the fit to all rows.

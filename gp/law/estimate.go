@@ -6,11 +6,14 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// The prior of Student's t: the density of 1/ν falls like e^{−shrink/ν}, and the log of the scale has mean 0 and the
-// precision of scaleRows rows of a Gaussian. Both lead to the Gaussian with few rows.
+// The prior of Student's t. The density of 1/ν falls like e^{−shrink/ν}. The prior of the log of the standard
+// deviation of Z, which is near 0 where V is true, is −2·spreadRows·spreadWidth²·log cosh(log/spreadWidth). Near 0 this
+// is worth spreadRows rows of a Gaussian with standard deviation 1, and far from 0 its slope stays bounded. With few
+// rows both lead to the Gaussian, and rows without outliers do not make the tails lighter and the scale smaller.
 const (
-	shrink    = 8.0
-	scaleRows = 5.0
+	shrink      = 6.0
+	spreadRows  = 50.0
+	spreadWidth = 0.5
 )
 
 // largestLog bounds the log of a scale, for residuals that are all 0.
@@ -79,7 +82,14 @@ func (e *estimate) slope(inverse float64) float64 {
 			sum += constant - math.Log1p(u) + (1+inverse)*u/(1+u)
 		}
 	}
-	return -0.5*v*v*sum - shrink
+	slope, _ := e.prior()
+	return -0.5*v*v*sum - shrink + slope/(1-2*inverse)
+}
+
+// prior returns the derivative of the log prior by the log of the standard deviation, and minus the second derivative.
+func (e *estimate) prior() (slope, curvature float64) {
+	x := math.Tanh((e.log - 0.5*math.Log1p(-2/e.dof)) / spreadWidth)
+	return -2 * spreadRows * spreadWidth * x, 2 * spreadRows * (1 - x*x)
 }
 
 // rescale sets the scale to its best value for ν. The derivative of the log posterior by the log of the scale falls
@@ -87,7 +97,7 @@ func (e *estimate) slope(inverse float64) float64 {
 func (e *estimate) rescale() {
 	for range 50 {
 		scaled := e.dof * math.Exp(2*e.log)
-		first, second := -2*scaleRows*e.log, 2*scaleRows
+		first, second := e.prior()
 		for i, s := range e.squares {
 			if !e.out.has(i) {
 				share := s / (scaled + s)

@@ -9,7 +9,7 @@ import (
 // choice is the state of a fit: the law so far, and what it says about rows that it was not fitted to.
 type choice struct {
 	options   Options     // settings of the fit
-	residuals Residuals   // shuffled residuals
+	residuals Residuals   // all residuals
 	parts     [folds]part // parts of the cross-fit
 	scaled    []float64   // z·e^{−h}, where h is from a fit to other rows [n]
 	squares   []float64   // squares of scaled [n]
@@ -22,7 +22,7 @@ type choice struct {
 // newChoice returns the choice of the Gaussian.
 func newChoice(r Residuals, o Options) *choice {
 	n := len(r.Z)
-	c := &choice{options: o, residuals: r.shuffled(o.Seed), parts: foldsOf(n), law: Normal(), report: Report{Rows: n}}
+	c := &choice{options: o, residuals: r, parts: foldsOf(n), law: Normal(), report: Report{Rows: n}}
 	c.rescale(nil)
 	c.densities = make([]float64, n)
 	c.law.student().logDensities(c.densities, c.squares, nil, part{0, n})
@@ -45,21 +45,30 @@ func (c *choice) rescale(h []float64) {
 	}
 }
 
-// tryStudent replaces the Gaussian by Student's t unless its log density is lower.
+// tryStudent replaces the Gaussian by Student's t unless its log density is lower by more than a standard error. With
+// few rows the t is close to the Gaussian, so a wrong t costs less than a wrong Gaussian.
 func (c *choice) tryStudent() {
 	if c.options.Family == Gaussian {
 		return
 	}
-	densities := make([]float64, len(c.squares))
-	for _, p := range c.parts {
-		fitStudent(c.squares, p).logDensities(densities, c.squares, nil, p)
-	}
+	densities := c.crossStudent(spreadRows)
 	try := compare(StudentT, densities, c.densities)
-	try.Taken = c.options.Family == StudentT || try.LogDensity >= c.report.Tried[0].LogDensity
+	try.Taken = c.options.Family == StudentT || try.Gain >= -try.GainError
 	if try.Taken {
 		c.law, c.densities = c.fitted(), densities
 	}
 	c.report.Tried = append(c.report.Tried, try)
+}
+
+// crossStudent returns the cross-fitted log densities of the rows under Student's t. The prior of its standard
+// deviation is worth a number of rows.
+func (c *choice) crossStudent(rows float64) []float64 {
+	densities := make([]float64, len(c.squares))
+	for _, p := range c.parts {
+		e := estimate{squares: c.squares, out: p, rows: rows}
+		e.fit().logDensities(densities, c.squares, c.logs, p)
+	}
+	return densities
 }
 
 // fitted returns the t of all scaled residuals.
@@ -90,8 +99,9 @@ func (c *choice) tryOwn() {
 	c.report.Tried = append(c.report.Tried, try)
 }
 
-// tryMixture replaces the law by a mixture if the mixture raises the log density. The unit of the mixture is the scale
-// of Student's t.
+// tryMixture replaces the law by a mixture if the mixture raises the log density. The mixture must also be better than
+// a t with a free standard deviation: a shape is taken, and not a standard deviation alone. The unit of the mixture is
+// the scale of Student's t.
 func (c *choice) tryMixture() {
 	wanted := c.options.Family == Mixture
 	if !wanted && (c.options.Family != "" || len(c.scaled) < leastRich) {
@@ -104,7 +114,8 @@ func (c *choice) tryMixture() {
 		name += " with own scale"
 	}
 	try := compare(name, densities, c.densities)
-	try.Taken = wanted || try.significant()
+	free := compare(name, densities, c.crossStudent(0))
+	try.Taken = wanted || try.significant() && free.significant()
 	if try.Taken {
 		c.law = Law{Family: Mixture, Weights: parts.weights, Shifts: parts.shifts, Scales: parts.scales, Own: c.law.Own}
 		c.densities = densities

@@ -29,13 +29,18 @@ const (
 type estimate struct {
 	squares []float64 // squared residuals [n]
 	out     part      // rows that the fit leaves out
+	rows    float64   // spreadRows, or 0 for a fit whose standard deviation is free
 	log     float64   // log of the scale, so far
 	dof     float64   // ν, so far
 }
 
 // fitStudent returns the t of highest posterior density for squared residuals without the rows of out.
 func fitStudent(squares []float64, out part) student {
-	e := estimate{squares: squares, out: out}
+	return estimate{squares: squares, out: out, rows: spreadRows}.fit()
+}
+
+// fit returns the t of highest posterior density.
+func (e estimate) fit() student {
 	lo, hi := leastInverse, mostInverse
 	atLo := e.slope(lo)
 	if atLo <= 0 {
@@ -48,7 +53,7 @@ func fitStudent(squares []float64, out part) student {
 	for side := 0; hi-lo > 1e-4*hi; { // the Illinois variant of regula falsi
 		middle := (lo*atHi - hi*atLo) / (atHi - atLo)
 		at := e.slope(middle)
-		if math.Abs(at) < 1e-6*float64(len(squares)) {
+		if math.Abs(at) < 1e-6*float64(len(e.squares)) {
 			break
 		}
 		if at > 0 {
@@ -89,7 +94,7 @@ func (e *estimate) slope(inverse float64) float64 {
 // prior returns the derivative of the log prior by the log of the standard deviation, and minus the second derivative.
 func (e *estimate) prior() (slope, curvature float64) {
 	x := math.Tanh((e.log - 0.5*math.Log1p(-2/e.dof)) / spreadWidth)
-	return -2 * spreadRows * spreadWidth * x, 2 * spreadRows * (1 - x*x)
+	return -2 * e.rows * spreadWidth * x, 2 * e.rows * (1 - x*x)
 }
 
 // rescale sets the scale to its best value for ν. The derivative of the log posterior by the log of the scale falls

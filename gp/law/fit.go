@@ -3,7 +3,7 @@ package law
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"math"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -14,17 +14,21 @@ const LeastRows = 10
 // leastRich is the smallest number of residuals for which a mixture or an own scale is tried.
 const leastRich = 60
 
-// folds is the number of parts of the rows in a cross-fit: the fit to the other parts predicts the rows of a part.
+// largest is the largest magnitude of a residual. The square of a larger number may not be finite.
+const largest = 1e100
+
+// folds is the number of ranges of rows in a cross-fit.
 const folds = 5
 
 // The choices of [Options.Own].
 const (
 	OwnChosen = ""    // h(x) if the rows support it
-	OwnAlways = "on"  // h(x), if there are at least leastRich rows and a feature with variation
+	OwnAlways = "on"  // h(x), if there are at least 60 rows and a feature that varies
 	OwnNever  = "off" // no h(x)
 )
 
-// Residuals are the standardised residuals of one target on n rows that the posterior was not fitted to.
+// Residuals are the standardised residuals of one target on n rows that the posterior was not fitted to, in their own
+// order, such as the order of time.
 type Residuals struct {
 	Z        []float64 // (y − g)/√V of each row [n]
 	Features []float64 // D inputs of each row, from which h(x) is fitted [n,D]; may be empty
@@ -34,15 +38,17 @@ type Residuals struct {
 type Options struct {
 	Family string // Gaussian, StudentT or Mixture; "" chooses
 	Own    string // OwnChosen, OwnAlways or OwnNever
-	Seed   uint64 // seed of the division of the rows and of the units of h(x)
+	Seed   uint64 // seed of the units of h(x)
 }
 
 // Fit fits a law to residuals. The same residuals and options give the same law.
 //
-// Unless the options name a family, Fit divides the rows into five parts, and the fit to the others predicts the
-// log densities of a part. Student's t replaces the Gaussian unless its mean log density is lower. An own scale
+// Unless the options name a family, Fit divides the rows into five ranges, and the fit to the others predicts the log
+// densities of a range. If the rows are in the order of time, every law has therefore to hold at another time.
+// Student's t replaces the Gaussian unless its mean log density is lower by more than a standard error. An own scale
 // h(x), and after it a mixture, are taken only if they raise the mean log density by two standard errors; see
-// [Candidate].
+// [Candidate]. The prior of the t leads to the Gaussian with few rows. Fewer than [LeastRows] rows give the Gaussian
+// for all options.
 func Fit(ctx context.Context, r Residuals, o Options) (Law, Report, error) {
 	if err := o.check(); err != nil {
 		return Law{}, Report{}, err
@@ -70,6 +76,9 @@ func (o Options) check() error {
 	default:
 		return fmt.Errorf("law %q, expected %q, %q, %q or none", o.Family, Gaussian, StudentT, Mixture)
 	}
+	if o.Family == Gaussian && o.Own == OwnAlways {
+		return fmt.Errorf("own scale %q of the law %q, expected another law", o.Own, o.Family)
+	}
 	switch o.Own {
 	case OwnChosen, OwnAlways, OwnNever:
 		return nil
@@ -85,23 +94,16 @@ func (r Residuals) check() error {
 	if i, v := kernel.FirstNonFinite(r.Z); i >= 0 {
 		return fmt.Errorf("residual %d is %g, expected a finite number", i, v)
 	}
+	for i, z := range r.Z {
+		if math.Abs(z) > largest {
+			return fmt.Errorf("residual %d is %g, expected a number up to %g in magnitude", i, z, largest)
+		}
+	}
 	if i, v := kernel.FirstNonFinite(r.Features); i >= 0 {
 		return fmt.Errorf("feature %d of residual %d is %g, expected a finite number", i%(len(r.Features)/len(r.Z)),
 			i/(len(r.Features)/len(r.Z)), v)
 	}
 	return nil
-}
-
-// shuffled returns the residuals in an order that the seed draws, so that each part of a cross-fit is a range of rows.
-func (r Residuals) shuffled(seed uint64) Residuals {
-	n := len(r.Z)
-	d := len(r.Features) / n
-	out := Residuals{Z: make([]float64, n), Features: make([]float64, 0, len(r.Features))}
-	for i, from := range rand.New(rand.NewPCG(seed, 1)).Perm(n) {
-		out.Z[i] = r.Z[from]
-		out.Features = append(out.Features, r.Features[from*d:(from+1)*d]...)
-	}
-	return out
 }
 
 // part is a range of rows that a fit leaves out.

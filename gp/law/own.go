@@ -12,10 +12,10 @@ const inputsPerUnit = 3
 
 // bound is the largest distance of a scaled feature from 0. A feature far outside the range of the fit counts as a
 // feature at the edge of the range.
-const bound = 4
+const bound = 3
 
 // OwnScale is the log scale h(x) = Σ_d Linear_d·u_d + Σ_m Output_m·tanh(Bias_m + Σ_i Slopes_mi·u_{Inputs_mi}) − Offset
-// of D features x. The scaled features are u = (x − Mean)·Inverse, cut to ±4. A feature that is not a number counts
+// of D features x. The scaled features are u = (x − Mean)·Inverse, cut to ±3. A feature that is not a number counts
 // as its mean. Each of the M units reads three features, drawn when h was fitted.
 type OwnScale struct {
 	Mean    []float64 `json:"mean"`    // centre of each feature [D]
@@ -86,6 +86,9 @@ func (o *OwnScale) check() error {
 	if len(o.Output) != m || len(o.Inputs) != inputsPerUnit*m || len(o.Slopes) != inputsPerUnit*m {
 		return fmt.Errorf("an own scale of %d units with %d coefficients, %d inputs and %d slopes, expected %d, %d and %d",
 			m, len(o.Output), len(o.Inputs), len(o.Slopes), m, inputsPerUnit*m, inputsPerUnit*m)
+	}
+	if o.Lowest > o.Highest {
+		return fmt.Errorf("an own scale from %g to %g, expected ascending bounds", o.Lowest, o.Highest)
 	}
 	for _, i := range o.Inputs {
 		if i < 0 || i >= d {

@@ -18,9 +18,6 @@ func (b *bin) add(x bin) {
 	b.count, b.sum, b.squares = b.count+x.count, b.sum+x.sum, b.squares+x.squares
 }
 
-// mean returns the mean of the values.
-func (b bin) mean() float64 { return b.sum / b.count }
-
 // bins are all values of a fit.
 type bins struct {
 	bins    []bin   // in the order of the values
@@ -51,7 +48,7 @@ func (f mixtureFit) bins(out part) *bins {
 
 // iterate improves a mixture by steps of expectation and maximisation, and returns the log likelihood before the last
 // step.
-func (b *bins) iterate(m *mixture, iterations int) (likelihood float64) {
+func (b *bins) iterate(m mixture, iterations int) (likelihood float64) {
 	sums := make([]bin, len(m.weights)-1)
 	before := math.Inf(-1)
 	for range iterations {
@@ -66,14 +63,14 @@ func (b *bins) iterate(m *mixture, iterations int) (likelihood float64) {
 }
 
 // expect sets sums to the values that belong to each part, without the guard, and returns the log likelihood.
-func (b *bins) expect(m *mixture, sums []bin) (likelihood float64) {
+func (b *bins) expect(m mixture, sums []bin) (likelihood float64) {
 	var heights, inverses, densities [MaxParts]float64
 	for k, s := range m.scales {
 		heights[k], inverses[k] = m.weights[k]/(s*math.Sqrt(2*math.Pi)), 1/s
 	}
 	clear(sums)
 	for _, x := range b.bins {
-		mean, total := x.mean(), 0.0
+		mean, total := x.sum/x.count, 0.0
 		for k, shift := range m.shifts {
 			u := (mean - shift) * inverses[k]
 			densities[k] = heights[k] * math.Exp(-0.5*u*u)
@@ -90,13 +87,14 @@ func (b *bins) expect(m *mixture, sums []bin) (likelihood float64) {
 
 // maximise sets the parts, without the guard, to the sums over their values. The shifts have the highest posterior
 // density under the constraint Σ wδ = 0, given the weights and the scales before.
-func (b *bins) maximise(m *mixture, sums []bin) {
+func (b *bins) maximise(m mixture, sums []bin) {
+	share := b.rows / (b.rows + 1)
 	total, mean, variance := 0.0, 0.0, 0.0
 	for _, s := range sums {
 		total += s.count + priorRows
 	}
 	for k, s := range sums {
-		w := b.share() * (s.count + priorRows) / total
+		w := share * (s.count + priorRows) / total
 		square := m.scales[k] * m.scales[k]
 		precision := s.count/square + 1/(priorShift*priorShift)
 		m.weights[k], m.shifts[k] = w, s.sum/square/precision

@@ -123,10 +123,10 @@ func TestMixtureFit(t *testing.T) {
 		t.Errorf("%d bins of %g values", len(b.bins), rows)
 	}
 	for _, count := range partsTried {
-		m := b.start(count, bin.mean)
+		m := b.start(count)
 		before := b.iterate(m, 1)
 		after := b.iterate(m, mostIterations)
-		if last := len(m.weights) - 1; m.weights[last] != 1-b.share() || m.shifts[last] != 0 || m.scales[last] != b.largest {
+		if last := len(m.weights) - 1; m.weights[last] != 1/(b.rows+1) || m.shifts[last] != 0 || m.scales[last] != b.largest {
 			t.Errorf("%d parts: the guard is %g, %g, %g", count, m.weights[last], m.shifts[last], m.scales[last])
 		}
 		if err := m.check(); err != nil || after < before || math.Abs(after-want) > 10 {
@@ -143,7 +143,7 @@ func TestOutlier(t *testing.T) {
 		values[i] = rng.NormFloat64()
 	}
 	values[10], values[500], values[900] = 150, 250, 300
-	m := mixtureFit{values: values, unit: 1}.bins(part{}).fit(3)
+	m := mixtureFit{values: values, unit: 1}.fit(part{}, 3)
 	l := Law{Family: Mixture, Weights: m.weights, Shifts: m.shifts, Scales: m.scales}
 	if median := l.Quantile(0.5); math.Abs(median) > 0.1 {
 		t.Errorf("median %g of a mixture for three outliers among 1,000 values: %+v", median, m)

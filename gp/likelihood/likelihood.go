@@ -1,27 +1,52 @@
-// Package likelihood holds observation models: how targets scatter around the latent
-// function f. Each gives the data term of VaLLA's objective as a node of a graph, and the
-// log density and its curvature as numbers.
+// Package likelihood holds observation models p(y | f; θ): how targets y scatter around the latent
+// function f. A [Likelihood] gives the data term of VaLLA's objective as a node of a graph, and the
+// log density, its curvature and the predictive distribution as numbers. [Each] makes a Likelihood
+// of a [Scalar], a model of one output that consists of a few functions. The table of models, to
+// which [Register] adds, gives models their names in files and on the command line.
 package likelihood
 
 import (
-	"math"
+	"fmt"
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// Likelihood is an observation model. Targets y and latent values f have C elements for
-// each example; classes are one-hot.
+// Kind is the kind of targets that a model describes.
+type Kind string
+
+// The kinds of targets.
+const (
+	Number  Kind = "number"  // real numbers, one for each output
+	Count   Kind = "count"   // whole numbers from 0 on, one for each output
+	Binary  Kind = "binary"  // 0 or 1 for each output: no or yes
+	Ordered Kind = "ordered" // the number 0, 1, … of an ordered class for each output
+	Class   Kind = "class"   // one class of C, as a one-hot row over the C outputs
+)
+
+// Likelihood is an observation model. Latent values f have C elements for each example, targets y
+// have W·C elements: W numbers of the first output, then of the next. W is 1 for most models.
 type Likelihood interface {
-	// String is "gaussian" or "softmax".
+	// String returns the name of the model in the table of models.
 	String() string
+	// Kind returns the kind of the targets.
+	Kind() Kind
+	// Width returns W, how many numbers the target of one output has.
+	Width() int
+	// Check returns an error if y [W·C] is no target of an example. The error reads on after "the
+	// targets are", such as "-1, expected a whole number from 0 on".
+	Check(y []float64) error
 	// DataTerm returns the data term ℓ_b of VaLLA's α-objective (Ortega et al. 2024) for
-	// a latent f ~ N(mean, cov), [B], from targets y [B,C], mean [B,C] and cov [B,C,C].
-	// α lies in [0,1] for a Gaussian and in (0,1] otherwise. Another α and other
-	// shapes, which might broadcast, are errors.
+	// a latent f ~ N(mean, cov), [B], from targets y [B,W·C], mean [B,C] and cov [B,C,C].
+	// α lies in [0,1], for softmax in (0,1]. Another α and other shapes, which might broadcast,
+	// are errors.
 	DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node
-	// Params returns the trainable parameters of the likelihood.
+	// LogDensityNode returns log p(y | f) of each example, [B], from targets y [B,W·C] and f [B,C].
+	// Its negative mean is the loss of the training of a network.
+	LogDensityNode(b *graph.Builder, y, f *graph.Node) *graph.Node
+	// Params returns the trainable parameters θ of the likelihood.
 	Params() []*graph.Param
 	// Copy returns a likelihood with parameters of its own, of an element type.
 	Copy(dt tensor.Dtype) Likelihood
@@ -30,7 +55,8 @@ type Likelihood interface {
 	LogDensity(y, f []float64) float64
 	// Gradient writes ∂ log p(y | f)/∂f of one example to dst [C].
 	Gradient(dst, y, f []float64)
-	// Curvature writes Λ = −∂² log p(y | f)/∂f², which does not depend on y, to dst [C,C].
+	// Curvature writes Λ = E[−∂² log p(y | f)/∂f²] for y ~ p(y | f), which does not depend on y and
+	// is positive semi-definite, to dst [C,C].
 	Curvature(dst, f []float64)
 	// Root writes weights w [C] and a mean m [C] with
 	//
@@ -40,101 +66,53 @@ type Likelihood interface {
 	// rows of an R with Λ = RᵀR, which exists also where Λ is singular.
 	Root(w, m, f []float64)
 	// LogPredictive returns log ∫ p(y | f) N(f; mean, cov) df of one example, cov [C,C]:
-	// exactly for Gaussian noise, by the probit approximation for classes.
+	// exactly for Gaussian noise, by the probit approximation for softmax, and for models of each
+	// output by itself as the sum over the outputs, for which only the variances count.
 	LogPredictive(y, mean, cov []float64) float64
+	// Predict returns the predictive distribution ∫ p(y | f) N(f; mean, variance) df of output c.
+	// It is nil for classes of softmax, which have probabilities instead.
+	Predict(c int, mean, variance float64) Distribution
 }
 
-// NoiseVariance returns σ² of a Gaussian likelihood, 0 of another.
+// LocationScale is a Likelihood of numbers y = f + s·ε, where the law of ε does not depend on f.
+// Methods that search the noise choose the scale s and leave the form of ε as it is.
+type LocationScale interface {
+	Likelihood
+	// NoiseVariance returns s². For Gaussian noise s² is the variance σ² of the noise.
+	NoiseVariance() float64
+	// WithNoise returns a copy in float64 with another s².
+	WithNoise(variance float64) Likelihood
+}
+
+// NoiseVariance returns the squared scale s² of a [LocationScale] model, σ² of Gaussian noise, and 0
+// of any other model.
 func NoiseVariance(l Likelihood) float64 {
-	if g, ok := l.(Gaussian); ok {
-		return g.Variance()
+	if n, ok := l.(LocationScale); ok {
+		return n.NoiseVariance()
 	}
 	return 0
 }
 
-// WithNoise returns a Gaussian likelihood with the noise variance σ² in place of a Gaussian l, and
-// any other l as it is. With σ² = 1 the curvature Λ is the identity.
+// Noisy reports whether l has a noise whose scale a method can choose, see [LocationScale].
+func Noisy(l Likelihood) bool { return NoiseVariance(l) > 0 }
+
+// IsGaussian reports whether l has Gaussian noise of one variance, which closed forms need.
+func IsGaussian(l Likelihood) bool {
+	_, ok := l.(Gaussian)
+	return ok
+}
+
+// IsClass reports whether the targets of l are one-hot classes, so that predictions are softmax
+// probabilities.
+func IsClass(l Likelihood) bool { return l.Kind() == Class }
+
+// WithNoise returns l with the squared scale s² if l is a [LocationScale] model, and any other l as it
+// is. With Gaussian noise and s² = 1 the curvature Λ is the identity.
 func WithNoise(l Likelihood, variance float64) Likelihood {
-	if NoiseVariance(l) > 0 {
-		return NewGaussian(variance, tensor.Float64)
+	if n, ok := l.(LocationScale); ok {
+		return n.WithNoise(variance)
 	}
 	return l
-}
-
-// Gaussian is y = f + ε with ε ~ N(0, σ²), independent for each output.
-type Gaussian struct {
-	LogVariance *graph.Param // log σ², shape [1]
-}
-
-// NewGaussian returns a Gaussian likelihood with noise variance σ².
-func NewGaussian(variance float64, dt tensor.Dtype) Gaussian {
-	return Gaussian{LogVariance: graph.NewParam("noise.log_variance", []float64{math.Log(variance)}, dt, 1)}
-}
-
-// Variance returns σ².
-func (g Gaussian) Variance() float64 { return math.Exp(g.LogVariance.At(0)) }
-
-// Params implements Likelihood.
-func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance} }
-
-// DataTerm implements Likelihood:
-//
-//	α = 1:      log N(y; f, Q + σ²)
-//	0 < α < 1:  (1/α) [log N(y; f, Q + σ²/α) + ½ log(2πσ²/α) − (α/2) log(2πσ²)]
-//	α = 0:      log N(y; f, σ²) − Q/(2σ²), the evidence lower bound.
-//
-// It is a sum over the outputs. Of cov only the variances count, unlike in LogPredictive.
-func (g Gaussian) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, cov) {
-		return nil
-	}
-	logNoise := b.Param(g.LogVariance)
-	noise := b.Exp(logNoise)
-	q := b.Diag(cov)
-	residual := b.Square(b.Sub(y, mean))
-	var term *graph.Node
-	if alpha == 0 {
-		term = b.Sub(logNormal(b, residual, b.BroadcastTo(noise, y.Shape()...)), b.Div(q, b.Scale(noise, 2)))
-	} else {
-		term = logNormal(b, residual, b.Add(q, b.Scale(noise, 1/alpha)))
-		// ½ log(2πσ²/α) − (α/2) log(2πσ²)
-		log2pi := math.Log(2 * math.Pi)
-		logC := b.Affine(logNoise, 0.5*(1-alpha), 0.5*(1-alpha)*log2pi-0.5*math.Log(alpha))
-		term = b.Scale(b.Add(term, logC), 1/alpha)
-	}
-	return sumOutputs(b, term)
-}
-
-// logNormal is log N(y; f, v) for squared residuals (y−f)².
-func logNormal(b *graph.Builder, residual, v *graph.Node) *graph.Node {
-	quadratic := b.Add(b.Div(residual, v), b.Log(v))
-	return b.Affine(quadratic, -0.5, -0.5*math.Log(2*math.Pi))
-}
-
-// Softmax is the categorical likelihood; targets are one-hot rows.
-type Softmax struct{}
-
-// Params implements Likelihood: there are none.
-func (Softmax) Params() []*graph.Param { return nil }
-
-// DataTerm implements Likelihood: (1/α) log softmax(α log softmax(F))_y with the
-// probit-scaled logits F of [ProbitLogits].
-func (Softmax) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha > 0) || !checkShapes(b, y, mean, cov) {
-		return nil
-	}
-	logp := b.LogSoftmax(ProbitLogits(b, mean, cov))
-	if alpha != 1 {
-		logp = b.Scale(b.LogSoftmax(b.Scale(logp, alpha)), 1/alpha)
-	}
-	return sumOutputs(b, b.Mul(y, logp))
-}
-
-// ProbitLogits scales logits by their variance, F_c = f_c / √(1 + (π/8) Q_cc), so
-// that softmax(F) approximates the mean of softmax(f) under f ~ N(mean, cov)
-// (MacKay 1992). mean [B,C], cov [B,C,C] give [B,C].
-func ProbitLogits(b *graph.Builder, mean, cov *graph.Node) *graph.Node {
-	return b.Div(mean, b.Sqrt(b.Affine(b.Diag(cov), math.Pi/8, 1)))
 }
 
 func checkAlpha(b *graph.Builder, alpha float64, low bool) bool {
@@ -145,17 +123,25 @@ func checkAlpha(b *graph.Builder, alpha float64, low bool) bool {
 }
 
 // checkShapes refuses what would broadcast to a wrong number.
-func checkShapes(b *graph.Builder, y, mean, cov *graph.Node) bool {
+func checkShapes(b *graph.Builder, y, mean, cov *graph.Node, width int) bool {
 	if y == nil || mean == nil || cov == nil {
 		b.Failf("likelihood: targets, mean or covariance is nil")
 		return false
 	}
 	m := mean.Shape()
-	if len(m) != 2 || !slices.Equal(y.Shape(), m) || !slices.Equal(cov.Shape(), []int{m[0], m[1], m[1]}) {
-		b.Failf("likelihood: targets of shape %v, mean %v and covariance %v, expected [B,C], [B,C] and [B,C,C]",
-			y.Shape(), m, cov.Shape())
+	if len(m) != 2 || !slices.Equal(y.Shape(), []int{m[0], width * m[1]}) || !slices.Equal(cov.Shape(), []int{m[0], m[1], m[1]}) {
+		b.Failf("likelihood: targets of shape %v, mean %v and covariance %v, expected %s, [B,C] and [B,C,C]",
+			y.Shape(), m, cov.Shape(), targetShape(width))
 	}
 	return b.Err() == nil
+}
+
+// targetShape is the shape of targets for messages.
+func targetShape(width int) string {
+	if width == 1 {
+		return "[B,C]"
+	}
+	return fmt.Sprintf("[B,%d·C]", width)
 }
 
 // sumOutputs sums [B,C] over the outputs to [B].
@@ -164,4 +150,22 @@ func sumOutputs(b *graph.Builder, x *graph.Node) *graph.Node {
 		return nil
 	}
 	return b.Reshape(b.SumAxis(x, 1), x.Shape()[0])
+}
+
+// checkPair refuses targets and outputs that would broadcast.
+func checkPair(b *graph.Builder, y, f *graph.Node, width int) bool {
+	if b.Err() == nil {
+		if s := f.Shape(); len(s) != 2 || !slices.Equal(y.Shape(), []int{s[0], width * s[1]}) {
+			b.Failf("likelihood: targets of shape %v and outputs %v, expected %s and [B,C]", y.Shape(), s, targetShape(width))
+		}
+	}
+	return b.Err() == nil
+}
+
+// checkFinite returns an error if a number of a target is not finite.
+func checkFinite(y []float64) error {
+	if i, v := kernel.FirstNonFinite(y); i >= 0 {
+		return fmt.Errorf("%g, expected a finite number", v)
+	}
+	return nil
 }

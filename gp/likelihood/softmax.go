@@ -1,71 +1,39 @@
 package likelihood
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// String implements Likelihood.
-func (Gaussian) String() string { return "gaussian" }
+// Softmax is the categorical likelihood; targets are one-hot rows.
+type Softmax struct{}
 
-// Copy implements Likelihood.
-func (g Gaussian) Copy(dt tensor.Dtype) Likelihood {
-	c := NewGaussian(1, dt)
-	c.LogVariance.Set(0, g.LogVariance.At(0))
-	return c
+// Params implements Likelihood: there are none.
+func (Softmax) Params() []*graph.Param { return nil }
+
+// DataTerm implements Likelihood: (1/α) log softmax(α log softmax(F))_y with the
+// probit-scaled logits F of [ProbitLogits].
+func (Softmax) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
+	if !checkAlpha(b, alpha, alpha > 0) || !checkShapes(b, y, mean, cov, 1) {
+		return nil
+	}
+	logp := b.LogSoftmax(ProbitLogits(b, mean, cov))
+	if alpha != 1 {
+		logp = b.Scale(b.LogSoftmax(b.Scale(logp, alpha)), 1/alpha)
+	}
+	return sumOutputs(b, b.Mul(y, logp))
 }
 
-// LogDensity implements Likelihood: log N(y; f, σ²) summed over the outputs.
-func (g Gaussian) LogDensity(y, f []float64) float64 {
-	sum, variance := 0.0, g.Variance()
-	for i := range y {
-		sum += (y[i] - f[i]) * (y[i] - f[i])
-	}
-	return -0.5*sum/variance - 0.5*float64(len(y))*math.Log(2*math.Pi*variance)
-}
-
-// Gradient implements Likelihood: (y − f)/σ².
-func (g Gaussian) Gradient(dst, y, f []float64) {
-	kernel.Sub(dst, y, f)
-	kernel.Scale(dst, 1/g.Variance(), dst)
-}
-
-// Curvature implements Likelihood: I/σ².
-func (g Gaussian) Curvature(dst, f []float64) {
-	clear(dst)
-	for i := range f {
-		dst[i*len(f)+i] = 1 / g.Variance()
-	}
-}
-
-// Root implements Likelihood: w is 1/σ² and m is 0.
-func (g Gaussian) Root(w, m, f []float64) {
-	clear(m[:len(f)])
-	for i := range f {
-		w[i] = 1 / g.Variance()
-	}
-}
-
-// LogPredictive implements Likelihood: log N(y; mean, cov + σ²I), −∞ where that is no
-// density.
-func (g Gaussian) LogPredictive(y, mean, cov []float64) float64 {
-	c := len(y)
-	root, r := append([]float64(nil), cov...), make([]float64, c)
-	for i := range c {
-		root[i*c+i] += g.Variance()
-		r[i] = y[i] - mean[i]
-	}
-	if kernel.Cholesky(c, root, c) >= 0 {
-		return math.Inf(-1)
-	}
-	kernel.Trsm(false, false, c, 1, root, c, r, 1)
-	out := -0.5*kernel.Dot(r, r) - 0.5*float64(c)*math.Log(2*math.Pi)
-	for i := range c {
-		out -= math.Log(root[i*c+i])
-	}
-	return out
+// ProbitLogits scales logits by their variance, F_c = f_c / √(1 + (π/8) Q_cc), so
+// that softmax(F) approximates the mean of softmax(f) under f ~ N(mean, cov)
+// (MacKay 1992). mean [B,C], cov [B,C,C] give [B,C].
+func ProbitLogits(b *graph.Builder, mean, cov *graph.Node) *graph.Node {
+	return b.Div(mean, b.Sqrt(b.Affine(b.Diag(cov), math.Pi/8, 1)))
 }
 
 // String implements Likelihood.
@@ -131,3 +99,31 @@ func LogSumExp(f []float64) float64 {
 	}
 	return top + math.Log(sum)
 }
+
+// Kind implements Likelihood.
+func (Softmax) Kind() Kind { return Class }
+
+// Width implements Likelihood.
+func (Softmax) Width() int { return 1 }
+
+// Check implements Likelihood: y is a single 1 among zeros.
+func (Softmax) Check(y []float64) error {
+	if len(y) < 2 {
+		return fmt.Errorf("%v, expected at least two classes", y)
+	}
+	if slices.Max(y) != 1 || slices.Min(y) != 0 || kernel.Sum(y) != 1 {
+		return fmt.Errorf("%v, expected one 1 among zeros", y)
+	}
+	return nil
+}
+
+// LogDensityNode implements Likelihood.
+func (Softmax) LogDensityNode(b *graph.Builder, y, f *graph.Node) *graph.Node {
+	if !checkPair(b, y, f, 1) {
+		return nil
+	}
+	return sumOutputs(b, b.Mul(y, b.LogSoftmax(f)))
+}
+
+// Predict implements Likelihood: classes have no distribution of numbers.
+func (Softmax) Predict(int, float64, float64) Distribution { return nil }

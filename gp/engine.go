@@ -58,7 +58,9 @@ type form struct {
 }
 
 // form returns which slices g has.
-func (g Gaussian) form() form { return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0} }
+func (g Gaussian) form() form {
+	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0}
+}
 
 // NewEngine returns the engine of a posterior for inputs of a shape each. Nothing is compiled
 // yet, see [Engine.Warm].

@@ -159,30 +159,59 @@ func TestScatter(t *testing.T) {
 	const n = 20_000
 	squares := 0.0
 	for range n {
-		f := []float64{1}
-		scatter(likelihood.NewGaussian(noiseStd*noiseStd, tensor.Float64), f, rng)
-		squares += (f[0] - 1) * (f[0] - 1) / n
+		y := scatter(likelihood.NewGaussian(noiseStd*noiseStd, tensor.Float64), []float64{1}, rng)
+		squares += (y[0] - 1) * (y[0] - 1) / n
 	}
 	if got := math.Sqrt(squares); math.Abs(got-noiseStd) > 0.01 {
 		t.Errorf("noise of standard deviation %v, expected %v", got, noiseStd)
 	}
 	latent, count := []float64{0, 1, -1}, make([]float64, 3)
 	for range n {
-		f := slices.Clone(latent)
-		scatter(likelihood.Softmax{}, f, rng)
+		y := scatter(likelihood.Softmax{}, slices.Clone(latent), rng)
 		sum := 0.0
-		for k, v := range f {
+		for k, v := range y {
 			count[k] += v / n
 			sum += v
 		}
-		if sum != 1 || slices.Max(f) != 1 {
-			t.Fatalf("target %v", f)
+		if sum != 1 || slices.Max(y) != 1 {
+			t.Fatalf("target %v", y)
 		}
 	}
 	odds := math.Exp(latent[0]) + math.Exp(latent[1]) + math.Exp(latent[2])
 	for k, v := range latent {
 		if want := math.Exp(v) / odds; math.Abs(count[k]-want) > 0.015 { // some four standard deviations
 			t.Errorf("class %d in %v of the rows, expected %v", k, count[k], want)
+		}
+	}
+}
+
+// TestModelProblems: each other model of the table has a problem in both element types, which passes Check.
+func TestModelProblems(t *testing.T) {
+	all, err := ModelProblems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * (len(likelihood.Names()) - 2); len(all) != want {
+		t.Errorf("%d problems, expected %d", len(all), want)
+	}
+	for _, p := range all {
+		if err := p.Check(); err != nil || p.Outputs() != 2 || likelihood.Noisy(p.Likelihood) && math.Abs(likelihood.NoiseVariance(p.Likelihood)-noiseStd*noiseStd) > 1e-6 {
+			t.Errorf("%s: %d outputs, noise %g, error %v", p.Name, p.Outputs(), likelihood.NoiseVariance(p.Likelihood), err)
+		}
+	}
+}
+
+// TestRefusal: a refusal names the observation model in one line.
+func TestRefusal(t *testing.T) {
+	p, err := newProblem("MLP", 3, "softmax", tensor.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flaw, ok := range map[string]bool{"refuses by name": true, "refuses without a name": false} {
+		c := MethodCase{Method: toyMethod(flaw)}
+		_, err := newTrial(t.Context(), c, p, c.variants()["defaults"])
+		if wrong := refusal(err, p); !errors.Is(err, gp.ErrProblem) || (wrong == nil) != ok {
+			t.Errorf("%s: error %v, found %v", flaw, err, wrong)
 		}
 	}
 }

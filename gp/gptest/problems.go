@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -38,9 +39,9 @@ func Problems() ([]Problem, error) {
 			for _, task := range []struct {
 				name    string // in the name of the problem
 				outputs int    // of the network
-				classes bool   // whether the task is classification
-			}{{"1 output", 1, false}, {"2 outputs", 2, false}, {"3 classes", 3, true}} {
-				p, err := newProblem(net, task.outputs, task.classes, dt)
+				model   string // name of the observation model
+			}{{"1 output", 1, "gaussian"}, {"2 outputs", 2, "gaussian"}, {"3 classes", 3, "softmax"}} {
+				p, err := newProblem(net, task.outputs, task.model, dt)
 				if err != nil {
 					return nil, err
 				}
@@ -52,24 +53,59 @@ func Problems() ([]Problem, error) {
 	return all, nil
 }
 
-func newProblem(net string, outputs int, classes bool, dt tensor.Dtype) (Problem, error) {
+// ModelProblems returns a tiny problem for each other observation model of the table, in both
+// element types: a multilayer perceptron with two outputs.
+func ModelProblems() ([]Problem, error) {
+	var all []Problem
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, model := range likelihood.Names() {
+			if model == "gaussian" || model == "softmax" {
+				continue
+			}
+			p, err := newProblem("MLP", 2, model, dt)
+			if err != nil {
+				return nil, err
+			}
+			p.Name = fmt.Sprint(model, ", ", dt)
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// newProblem draws a problem with an observation model of the table.
+func newProblem(net string, outputs int, model string, dt tensor.Dtype) (Problem, error) {
 	rng := rand.New(rand.NewPCG(uint64(outputs), 20))
 	shape, network := []int{2}, mlp
 	if net == "CNN" {
 		shape, network = []int{1, 4, 4}, cnn
 	}
-	p := Problem{Problem: gp.Problem{Net: network(outputs, dt, rng), Likelihood: likelihood.NewGaussian(noiseStd*noiseStd, dt)}}
-	if classes {
-		p.Likelihood = likelihood.Softmax{}
+	l, err := started(model, outputs)
+	if err != nil {
+		return Problem{}, err
 	}
-	var err error
+	p := Problem{Problem: gp.Problem{Net: network(outputs, dt, rng), Likelihood: l}}
 	if p.Train, err = p.draw(trainRows, shape, dt, rng); err != nil {
 		return p, err
 	}
 	held, err := p.draw(validationRows, shape, dt, rng)
 	p.Validation = &held
 	p.Probe = normal(probeRows, shape, dt, rng)
+	p.Likelihood = l.Copy(dt)
 	return p, err
+}
+
+// started returns the likelihood of a model of the table with its defaults, for small noise.
+func started(model string, outputs int) (likelihood.Likelihood, error) {
+	m, err := likelihood.Lookup(model)
+	if err != nil {
+		return nil, err
+	}
+	l, err := m.New().Start(outputs, nil)
+	if err != nil {
+		return nil, fmt.Errorf("gptest: the model %s: %w", model, err)
+	}
+	return likelihood.WithNoise(l, noiseStd*noiseStd), nil
 }
 
 // mlp has two inputs and four hidden units.
@@ -99,32 +135,40 @@ func (p Problem) draw(n int, shape []int, dt tensor.Dtype, rng *rand.Rand) (gp.E
 	if err != nil {
 		return gp.Examples{}, fmt.Errorf("gptest: a problem: %w", err)
 	}
-	c := len(y) / n
-	for i := 0; i < len(y); i += c {
-		scatter(p.Likelihood, y[i:i+c], rng)
+	var targets []float64
+	for f := range slices.Chunk(y, len(y)/n) {
+		targets = append(targets, scatter(p.Likelihood, f, rng)...)
 	}
-	return gp.Examples{X: x, Y: graph.Convert(dense.Of(y, n, c), dt)}, nil
+	return gp.Examples{X: x, Y: graph.Convert(dense.Of(targets, n, len(targets)/n), dt)}, nil
 }
 
-// scatter makes a target of the latent values f: f with noise, or a one-hot row of a class
-// drawn with probabilities softmax(f), the largest of f_c plus Gumbel noise.
-func scatter(l likelihood.Likelihood, f []float64, rng *rand.Rand) {
-	_, noisy := l.(likelihood.Gaussian)
-	best := 0
-	for c := range f {
-		if noisy {
-			f[c] += noiseStd * rng.NormFloat64()
-		} else {
+// scatter draws a target for the latent values f. A class is drawn with probabilities softmax(f): it has the
+// largest f_c plus Gumbel noise.
+func scatter(l likelihood.Likelihood, f []float64, rng *rand.Rand) (y []float64) {
+	if likelihood.IsClass(l) {
+		for c := range f {
 			f[c] -= math.Log(rng.ExpFloat64())
 		}
-		if f[c] > f[best] {
-			best = c
-		}
+		y = make([]float64, len(f))
+		y[slices.Index(f, slices.Max(f))] = 1
+		return y
 	}
-	if !noisy {
-		clear(f)
-		f[best] = 1
+	for c, v := range f {
+		y = append(y, target(l, l.Predict(c, v, 0).Draw(rng), rng)...)
 	}
+	return y
+}
+
+// target returns the W numbers of the target of an output for the drawn value v. A number is the ends of an
+// interval, which are equal in half of the targets; a count has the exposure 1 beside it.
+func target(l likelihood.Likelihood, v float64, rng *rand.Rand) []float64 {
+	switch {
+	case l.Width() == 1:
+		return []float64{v}
+	case l.Kind() == likelihood.Count:
+		return []float64{v, 1}
+	}
+	return []float64{v, v + max(0, rng.Float64()-0.5)}
 }
 
 // normal draws n inputs of a shape each.

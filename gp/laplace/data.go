@@ -5,11 +5,12 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// newData returns the examples x [N,…] with the targets y [N,C], or the subset of the examples that
+// newData returns the examples x [N,…] with the targets y [N,W·C], or the subset of the examples that
 // the options o ask for, drawn at random.
 func newData(x, y *tensor.Dense, o options) (gp.Examples, error) {
 	e := gp.Examples{X: x, Y: y}
@@ -25,8 +26,8 @@ func newData(x, y *tensor.Dense, o options) (gp.Examples, error) {
 	return e.Rows(rand.New(rand.NewPCG(o.Seed, 0)).Perm(e.N())[:o.Subset]), nil
 }
 
-// outputs returns C for targets y [N,C].
-func outputs(e gp.Examples) int { return e.Y.Shape()[1] }
+// outputs returns C for targets y [N,W·C] of a likelihood.
+func outputs(e gp.Examples, l likelihood.Likelihood) int { return e.Y.Shape()[1] / l.Width() }
 
 // convert copies all of src to the front of dst.
 func convert[D, S kernel.Float](dst []D, src []S) {

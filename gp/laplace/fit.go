@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
@@ -13,7 +14,7 @@ import (
 )
 
 // fitOptions returns the LLA posterior of a trained network with the inputs x [N,…] and the
-// targets y [N,C]. The element types of data and network may differ; what is summed
+// targets y [N,W·C]. The element types of data and network may differ; what is summed
 // over the examples is kept in float64.
 //
 // fitOptions passes over the examples once, in batches. Its memory does not grow with their
@@ -42,7 +43,7 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 
 // unfitted returns a posterior before it has seen the examples d.
 func unfitted(net layers.Network, d gp.Examples, o options) (*posterior, error) {
-	return newPosterior(net, d.X.Shape()[1:].Clone(), outputs(d), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
+	return newPosterior(net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
 }
 
 // newPosterior returns a posterior before it has seen the data, which are n inputs of the
@@ -58,7 +59,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opti
 		return nil, err
 	}
 	p := &posterior{
-		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
+		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs), outputs: outputs},
 		examples: n, priors: o.filled().Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 		exact: o.Exact,
 	}
@@ -115,6 +116,7 @@ func (p *posterior) collect(ctx context.Context, d gp.Examples, progress func(do
 		return err
 	}
 	p.structure.allocate()
+	p.evidence.keep = true
 	return p.take(ctx, d, progress)
 }
 
@@ -134,12 +136,12 @@ func (p *posterior) finish(ctx context.Context) error {
 
 // add is take without an end of the sums.
 func (p *posterior) add(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
-	c := outputs(d)
-	targets := make([]float64, p.scan.batch*c)
+	width := d.Y.Shape()[1]
+	targets := make([]float64, p.scan.batch*width)
 	return p.sum(ctx, d.X, func(b batch) {
-		y := targets[:b.size()]
-		dense.Copy(y, d.Y, b.first*c)
-		p.evidence.add(y, b.mean(), c)
+		y := targets[:b.count*width]
+		dense.Copy(y, d.Y, b.first*width)
+		p.evidence.add(y, b.mean())
 		if progress != nil {
 			progress(b.first+b.count, d.N())
 		}
@@ -163,9 +165,10 @@ func (p *posterior) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) 
 
 // sumWhole is sum with the whole Jacobian of each example.
 func (p *posterior) sumWhole(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
+	l, identity := likelihood.WithNoise(p.evidence.likelihood, 1), p.evidence.gaussian()
 	return p.scan.each(ctx, x, func(b batch) error {
-		if !p.evidence.noisy() {
-			b.lambda = p.scan.lambdaOf(p.evidence.likelihood, b.mean())
+		if !identity {
+			b.lambda = p.scan.lambdaOf(l, b.mean())
 		}
 		if err := p.structure.add(b); err != nil {
 			return err

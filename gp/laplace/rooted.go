@@ -5,22 +5,24 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// rooted sums up H of classes from rows of Λ^½ J, each of which takes one pass back through the
+// rooted sums up H of a likelihood without Gaussian noise from rows of Λ^½ J, each of which takes one pass back through the
 // network. All examples go forward, and those rows that a thinning takes go back, in batches of
 // their own.
 type rooted struct {
-	*posterior          // whose H is summed up
-	thinning            // chooses rows
-	to         byRows   // the structure
-	forward    *scanner // the outputs, and the inputs of the layers
-	back       *scanner // of the network pulled, whose inputs wait in x
-	waiting    int      // number of rows that wait
+	*posterior                       // whose H is summed up
+	thinning                         // chooses rows
+	to         byRows                // the structure
+	lik        likelihood.Likelihood // of the targets, with unit noise
+	forward    *scanner              // the outputs, and the inputs of the layers
+	back       *scanner              // of the network pulled, whose inputs wait in x
+	waiting    int                   // number of rows that wait
 }
 
 // byRows is a structure that takes rows of Λ^½ J one by one, in batches with one output.
@@ -54,10 +56,10 @@ func (n pulled) Forward(b *graph.Builder, in *graph.Node) *graph.Node {
 func (p *posterior) newRooted() (*rooted, error) {
 	s := p.scan
 	of, ok := p.structure.(byRows)
-	if p.evidence.noisy() || !ok || !s.passesBack() {
+	if p.evidence.gaussian() || !ok || !s.passesBack() {
 		return nil, nil
 	}
-	r := &rooted{posterior: p, to: of}
+	r := &rooted{posterior: p, to: of, lik: likelihood.WithNoise(p.evidence.likelihood, 1)}
 	if !p.exact {
 		r.epsilon = thinned
 	}
@@ -159,7 +161,7 @@ func (r *rooted) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) err
 
 // example takes rows of example i, with these outputs.
 func (r *rooted) example(b batch, i int, outputs []float64) error {
-	r.look(r.evidence.likelihood, outputs)
+	r.look(r.lik, outputs)
 	for c := range outputs {
 		if row := r.row(c); r.takes(row) {
 			if err := r.push(b, i, row); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Candidate are standard deviations that a fit compares on validation rows: σ₀ of the
-// weights and σ of the noise, which is 1 with classes.
+// weights and the scale σ of the noise, which is 1 for a likelihood without noise.
 type Candidate struct{ Prior, Noise float64 }
 
 // Candidates lists the pairs that a fit to p compares: each of priors with each noise.
@@ -66,17 +66,17 @@ func Best[C, T any](all []C, what string, try func(C) (T, float64, error)) (best
 }
 
 // MeanNLLOfEach returns the mean over N rows of the negative log predictive density of targets y
-// [N·C] under the observation model l, each of the C outputs by itself. The latent function has the
+// [N·W·C] under the observation model l, each of the C outputs by itself. The latent function has the
 // mean [N·C], and for row n the variances that variances writes to v [C].
 func MeanNLLOfEach(l likelihood.Likelihood, y, mean []float64, outputs int, variances func(n int, v []float64)) float64 {
-	sum, c := 0.0, outputs
-	v, cov := make([]float64, c), make([]float64, c*c)
-	for at := 0; at < len(y); at += c {
-		variances(at/c, v)
+	sum, c, n := 0.0, outputs, len(mean)/outputs
+	v, cov, w := make([]float64, c), make([]float64, c*c), len(y)/max(1, n)
+	for i := range n {
+		variances(i, v)
 		for k := range c {
 			cov[k*c+k] = v[k]
 		}
-		sum -= l.LogPredictive(y[at:at+c], mean[at:at+c], cov)
+		sum -= l.LogPredictive(y[i*w:(i+1)*w], mean[i*c:(i+1)*c], cov)
 	}
-	return sum * float64(c) / float64(len(y))
+	return sum / float64(n)
 }

@@ -49,7 +49,7 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 // centres are the points of that output.
 func groups(p Problem) func(output int) []int {
 	all := dense.Indices(p.Train.N())
-	if _, ok := p.Likelihood.(likelihood.Softmax); !ok {
+	if !likelihood.IsClass(p.Likelihood) {
 		return func(int) []int { return all }
 	}
 	of := make([][]int, p.Outputs())

@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -25,9 +24,9 @@ var ErrProblem = errors.New("bad problem")
 // the observation model, and examples.
 type Problem struct {
 	Net layers.Network // trained; a fit does not change it
-	// Likelihood says how targets scatter around the latent function. The noise variance of
-	// a Gaussian likelihood is the mean squared residual of the network alone. Methods do
-	// not change Likelihood; a noise variance that they find is in Fitted.
+	// Likelihood says how targets scatter around the latent function. The parameters of the
+	// likelihood, such as the noise variance, suit the network alone. Methods do not change
+	// Likelihood; the parameters that they find are in Fitted.
 	Likelihood likelihood.Likelihood
 	// KnownNoise says that the noise variance of Likelihood is that on rows that the network
 	// has not seen, see gp/unseen: a fit that would learn it from residuals keeps it.
@@ -56,8 +55,9 @@ func ForwardFlops(p Problem) (int, error) {
 	return each, nil
 }
 
-// Examples are inputs X [N,…] and targets Y [N,C] in the network's units and element type. In
-// classification each row of Y is 1 at the class and 0 elsewhere (one-hot).
+// Examples are inputs X [N,…] and targets Y [N,W·C] in the network's units and element type, where W is
+// the width of the likelihood, which is mostly 1. In classification each row of Y is 1 at the class and
+// 0 elsewhere (one-hot).
 type Examples struct{ X, Y *tensor.Dense }
 
 // N returns the number of examples.
@@ -82,10 +82,10 @@ func (e Examples) Labels() []int {
 func (p Problem) Dtype() tensor.Dtype { return p.Train.X.Dtype() }
 
 // Outputs returns C, the number of outputs of the network.
-func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] }
+func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] / p.Likelihood.Width() }
 
 // Check returns an error that wraps ErrProblem if a part is missing, if the parts do not fit
-// together, or if a number is not finite. The targets of a Softmax likelihood must be one-hot.
+// together, if a number is not finite, or if a target is none of the likelihood.
 func (p Problem) Check() error {
 	if p.Net == nil || p.Likelihood == nil || p.Train.X == nil || p.Train.Y == nil {
 		return fmt.Errorf("%w: expected a network, a likelihood and training examples", ErrProblem)
@@ -125,8 +125,7 @@ func (p Problem) check(e Examples) error {
 }
 
 // Check returns an error if the examples are not inputs [N,…] and targets [N,C] of one element
-// type, float32 or float64, or if a number is not finite. The targets of a Softmax likelihood l
-// must be one-hot.
+// type, float32 or float64, if a number is not finite, or if a target is none of the likelihood l.
 func (e Examples) Check(l likelihood.Likelihood) error {
 	if err := e.checkForm(); err != nil {
 		return err
@@ -148,7 +147,7 @@ func (e Examples) checkForm() error {
 	return cmp.Or(dense.CheckRows(x), dense.CheckRows(y))
 }
 
-// checkValues returns an error if a number is not finite, or if targets of l are not one-hot.
+// checkValues returns an error if a number is not finite, or if the targets of an example are none of l.
 func (e Examples) checkValues(l likelihood.Likelihood) error {
 	x, y := e.X, e.Y
 	if i, _ := graph.FirstNonFinite(x); i >= 0 {
@@ -157,22 +156,14 @@ func (e Examples) checkValues(l likelihood.Likelihood) error {
 	if i, _ := graph.FirstNonFinite(y); i >= 0 {
 		return fmt.Errorf("the targets of example %d are not finite", i/y.Shape()[1])
 	}
-	if _, classes := l.(likelihood.Softmax); classes {
-		return checkOneHot(y)
-	}
-	return nil
-}
-
-// checkOneHot returns an error if a row of the targets [N,C] is not a single 1 among zeros.
-func checkOneHot(y *tensor.Dense) error {
-	c := y.Shape()[1]
-	if c < 2 {
-		return fmt.Errorf("targets of shape %v, expected at least two classes", y.Shape())
+	width := y.Shape()[1]
+	if width%l.Width() != 0 {
+		return fmt.Errorf("targets of shape %v, expected a multiple of %d numbers in a row for the likelihood %v", y.Shape(), l.Width(), l)
 	}
 	v := graph.Floats(y)
 	for i := range y.Shape()[0] {
-		if row := v[i*c : (i+1)*c]; slices.Max(row) != 1 || slices.Min(row) != 0 || kernel.Sum(row) != 1 {
-			return fmt.Errorf("the targets of example %d are %v, expected one 1 among zeros", i, row)
+		if err := l.Check(v[i*width : (i+1)*width]); err != nil {
+			return fmt.Errorf("the targets of example %d are %w", i, err)
 		}
 	}
 	return nil
@@ -208,9 +199,12 @@ func (r Run) Tell(unit string) func(done, total int) {
 // Fitted is the result of a fit.
 type Fitted struct {
 	Posterior Stored // what was fitted
-	// NoiseVariance is the variance of the targets around the latent function; it is 0 in
-	// classification.
+	// NoiseVariance is the squared scale of the targets around the latent function, see
+	// likelihood.LocationScale: the noise variance of Gaussian noise. It is 0 for likelihoods without noise,
+	// such as classes.
 	NoiseVariance float64
+	// Likelihood has the other parameters that the fit learned; nil means the likelihood of the problem.
+	Likelihood    likelihood.Likelihood
 	Record        Record // how the fit went
 }
 

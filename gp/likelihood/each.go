@@ -16,7 +16,7 @@ type Scalar interface {
 	String() string
 	Kind() Kind
 	Width() int
-	// Check returns an error, which says what was expected, if y [W] is no target.
+	// Check returns an error, see Likelihood, if y [W] is no target.
 	Check(y []float64) error
 	// Params returns the trainable parameters θ, each of shape [1].
 	Params() []*graph.Param
@@ -105,8 +105,12 @@ func (e each) Copy(dt tensor.Dtype) Likelihood { return Each(e.Scalar.Copy(dt)) 
 func (e each) Check(y []float64) error {
 	w := e.Width()
 	for c := range len(y) / w {
-		if err := e.Scalar.Check(y[c*w : (c+1)*w]); err != nil {
-			return fmt.Errorf("target %d (counting from 0): %w", c, err)
+		err := e.Scalar.Check(y[c*w : (c+1)*w])
+		if err != nil && len(y) > w {
+			err = fmt.Errorf("%v: output %d (counting from 0) has %w", y, c, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -35,7 +35,8 @@ type Likelihood interface {
 	Kind() Kind
 	// Width returns W, how many numbers the target of one output has.
 	Width() int
-	// Check returns an error, which says what was expected, if y [W·C] is no target of an example.
+	// Check returns an error if y [W·C] is no target of an example. The error reads on after "the
+	// targets are", such as "-1, expected a whole number from 0 on".
 	Check(y []float64) error
 	// DataTerm returns the data term ℓ_b of VaLLA's α-objective (Ortega et al. 2024) for
 	// a latent f ~ N(mean, cov), [B], from targets y [B,W·C], mean [B,C] and cov [B,C,C].
@@ -164,7 +165,7 @@ func checkPair(b *graph.Builder, y, f *graph.Node, width int) bool {
 // checkFinite returns an error if a number of a target is not finite.
 func checkFinite(y []float64) error {
 	if i, v := kernel.FirstNonFinite(y); i >= 0 {
-		return fmt.Errorf("the target is %g, expected a finite number", v)
+		return fmt.Errorf("%g, expected a finite number", v)
 	}
 	return nil
 }

@@ -109,10 +109,10 @@ func (Softmax) Width() int { return 1 }
 // Check implements Likelihood: y is a single 1 among zeros.
 func (Softmax) Check(y []float64) error {
 	if len(y) < 2 {
-		return fmt.Errorf("%d classes, expected at least two", len(y))
+		return fmt.Errorf("%v, expected at least two classes", y)
 	}
 	if slices.Max(y) != 1 || slices.Min(y) != 0 || kernel.Sum(y) != 1 {
-		return fmt.Errorf("the targets are %v, expected one 1 among zeros", y)
+		return fmt.Errorf("%v, expected one 1 among zeros", y)
 	}
 	return nil
 }

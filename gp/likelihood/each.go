@@ -202,3 +202,12 @@ func (e each) Predict(_ int, mean, variance float64) Distribution {
 	}
 	return newMixed(e.Scalar, mean, variance)
 }
+
+// copyParams sets the parameters to those of another model, in whatever element types.
+func copyParams(to, from []*graph.Param) {
+	for i, p := range from {
+		for k, v := range p.Floats() {
+			to[i].Set(k, v)
+		}
+	}
+}

@@ -16,6 +16,25 @@ func init() {
 			Use:     "The default of classifications.",
 			New:     func() Settings { return &softmaxSettings{} },
 		},
+		{
+			Name: "student-t", Title: "Student's t", Formula: "log t_ν((y−f)/s)/s", Targets: "a real number",
+			Summary: "Targets scatter with heavy tails, which the degrees of freedom ν describe.",
+			Use:     "For targets with outliers or heavy tails.",
+			Source:  "Jylänki, Vanhatalo and Vehtari 2011",
+			New:     func() Settings { return &studentSettings{} },
+		},
+		{
+			Name: "bernoulli", Title: "Yes or no", Formula: "−log(1 + e^∓f)", Targets: "0 or 1 for each output",
+			Summary: "Each output is the logit of a yes, independently of the other outputs.",
+			Use:     "For one yes-or-no question, and for several labels of a row.",
+			New:     func() Settings { return &bernoulliSettings{} },
+		},
+		{
+			Name: "poisson", Title: "Poisson counts", Formula: "y log μ − μ − log y!, μ = e·exp(f)", Targets: "a count, 0, 1, 2, …",
+			Summary: "Counts whose mean and variance are the exponential of the output, times an exposure.",
+			Use:     "For counts of events.",
+			New:     func() Settings { return &poissonSettings{} },
+		},
 	} {
 		Register(m)
 	}

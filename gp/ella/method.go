@@ -78,14 +78,12 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 
 // check refuses settings that contradict each other or the problem.
 func (s *Settings) check(p gp.Problem) error {
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
+	classes := likelihood.IsClass(p.Likelihood)
 	switch {
-	case noisy && s.PointOutput == outputLabel:
+	case !classes && s.PointOutput == outputLabel:
 		return settings.Errorf("point-output %s without classes, expected random", s.PointOutput)
-	case noisy && s.Balanced:
+	case !classes && s.Balanced:
 		return settings.Errorf("balanced without classes")
-	case !noisy && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
 	case s.PriorStd != 0 && s.PriorGrid != nil:
 		return settings.Errorf("prior-std %g together with a prior-grid, expected one of them", s.PriorStd)
 	case s.CheckEvery != 0 && !s.EarlyStopping:
@@ -95,5 +93,5 @@ func (s *Settings) check(p gp.Problem) error {
 	case p.Validation == nil && s.PriorStd == 0:
 		return settings.Errorf("no validation rows, on which a prior standard deviation is found; expected them or a prior-std")
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }

@@ -163,6 +163,7 @@ var promises = []promise{
 	{name: "sums", model: true, check: (*trial).sums},
 	{name: "checkpoints", thorough: true, check: (*trial).checkpoints},
 	{name: "ended context", check: (*trial).endedContext},
+	{name: "limit of Student's t", thorough: true, check: (*trial).studentLimit},
 	{name: "wrong problems", thorough: true, model: true, check: (*trial).wrongProblems},
 	{name: "too little memory", thorough: true, check: (*trial).tooLittleMemory},
 }

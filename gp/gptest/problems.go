@@ -1,6 +1,7 @@
 package gptest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -41,7 +43,7 @@ func Problems() ([]Problem, error) {
 				outputs int    // of the network
 				model   string // name of the observation model
 			}{{"1 output", 1, "gaussian"}, {"2 outputs", 2, "gaussian"}, {"3 classes", 3, "softmax"}} {
-				p, err := newProblem(net, task.outputs, task.model, dt)
+				p, err := newProblem(net, task.outputs, dt, task.model, nil)
 				if err != nil {
 					return nil, err
 				}
@@ -54,33 +56,37 @@ func Problems() ([]Problem, error) {
 }
 
 // ModelProblems returns a tiny problem for each other observation model of the table, in both
-// element types: a multilayer perceptron with two outputs.
+// element types, and counts with exposures: a multilayer perceptron with two outputs.
 func ModelProblems() ([]Problem, error) {
 	var all []Problem
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		for _, model := range likelihood.Names() {
-			if model == "gaussian" || model == "softmax" {
-				continue
-			}
-			p, err := newProblem("MLP", 2, model, dt)
-			if err != nil {
-				return nil, err
-			}
-			p.Name = fmt.Sprint(model, ", ", dt)
+		add := func(name, model string, set map[string]json.RawMessage) error {
+			p, err := newProblem("MLP", 2, dt, model, set)
+			p.Name = fmt.Sprint(name, ", ", dt)
 			all = append(all, p)
+			return err
+		}
+		err := add("poisson with exposures", "poisson", map[string]json.RawMessage{"exposure": json.RawMessage("true")})
+		for _, model := range likelihood.Names() {
+			if err == nil && model != "gaussian" && model != "softmax" {
+				err = add(model, model, nil)
+			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// newProblem draws a problem with an observation model of the table.
-func newProblem(net string, outputs int, model string, dt tensor.Dtype) (Problem, error) {
+// newProblem draws a problem with an observation model of the table, which has the settings set.
+func newProblem(net string, outputs int, dt tensor.Dtype, model string, set map[string]json.RawMessage) (Problem, error) {
 	rng := rand.New(rand.NewPCG(uint64(outputs), 20))
 	shape, network := []int{2}, mlp
 	if net == "CNN" {
 		shape, network = []int{1, 4, 4}, cnn
 	}
-	l, err := started(model, outputs)
+	l, err := started(model, set, outputs, noiseStd*noiseStd)
 	if err != nil {
 		return Problem{}, err
 	}
@@ -95,17 +101,21 @@ func newProblem(net string, outputs int, model string, dt tensor.Dtype) (Problem
 	return p, err
 }
 
-// started returns the likelihood of a model of the table with its defaults, for small noise.
-func started(model string, outputs int) (likelihood.Likelihood, error) {
+// started returns the likelihood of a model of the table with the settings set, for a squared noise scale.
+func started(model string, set map[string]json.RawMessage, outputs int, noise float64) (likelihood.Likelihood, error) {
 	m, err := likelihood.Lookup(model)
 	if err != nil {
 		return nil, err
 	}
-	l, err := m.New().Start(outputs, nil)
+	s := m.New()
+	if err := settings.Assign(s, set); err != nil {
+		return nil, fmt.Errorf("gptest: the model %s: %w", model, err)
+	}
+	l, err := s.Start(outputs, nil)
 	if err != nil {
 		return nil, fmt.Errorf("gptest: the model %s: %w", model, err)
 	}
-	return likelihood.WithNoise(l, noiseStd*noiseStd), nil
+	return likelihood.WithNoise(l, noise), nil
 }
 
 // mlp has two inputs and four hidden units.

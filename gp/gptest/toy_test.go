@@ -78,6 +78,9 @@ func (s *toy) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 	for i := range scale {
 		scale[i] = c.Scale * (1 + rng.Float64())
 	}
+	if s.is("takes Student's t for something else") && !likelihood.IsGaussian(p.Likelihood) {
+		scale[0]++
+	}
 	s.resume(r, scale)
 	q := &toyPosterior{point: gp.Point{Net: p.Net, Dtype: p.Dtype()}, h: toyHeader{p.Outputs(), "Toy", p.Train.X.Shape()[1:].Clone()}, scale: scale}
 	return s.fitted(&c, p, q), nil

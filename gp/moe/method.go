@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -51,8 +50,8 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		return s, err
 	}
 	n := p.Train.N()
-	if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd != 0 {
-		return s, settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
+	if err := gp.CheckNoiseStd(s.NoiseStd, p.Likelihood); err != nil {
+		return s, err
 	}
 	if s.Experts == 0 {
 		s.Experts = max(1, min(50, n/100))

@@ -56,7 +56,7 @@ type fitting struct {
 	curvature                           // Λ of each row
 	draws                               // the right-hand sides of the samples' equations
 	sketch    *sketch                   // the preconditioner
-	y         []float64                 // targets [N,C]
+	y         []float64                 // targets [N,W·C]
 	batch     func(iteration int) []int // the rows of a mini-batch
 
 	// The state, which checkpoints hold. The columns of zeta are samples. The columns of residual
@@ -84,7 +84,7 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 	}
 	lik := p.Likelihood
 	if s.NoiseStd > 0 {
-		lik = likelihood.NewGaussian(s.NoiseStd*s.NoiseStd, tensor.Float64)
+		lik = likelihood.WithNoise(lik, s.NoiseStd*s.NoiseStd)
 	}
 	f.curvature = curvature{lik, p.Outputs()}
 	need := 8 * ((arrays*int64(s.Samples)+sketchArrays*int64(f.s.Rank))*int64(f.size) + 4*int64(p.Train.N())*int64(p.Outputs()))

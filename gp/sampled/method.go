@@ -96,12 +96,9 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 
 // check refuses settings that contradict each other or the problem.
 func (s *Settings) check(p gp.Problem) error {
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
 	em := s.EMSteps > 0 || s.EMSamples > 0 || s.EMPriorStd > 0
 	sgd := s.Epochs > 0 || s.BatchSize > 0 || s.LearningRate > 0 || s.Schedule == scheduleLinear || s.Clip > 0 || s.Average > 0
 	switch {
-	case !noisy && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
 	case s.PriorStd != 0 && em:
 		return settings.Errorf("prior-std %g together with em-steps, em-samples or em-prior-std, which find one", s.PriorStd)
 	case s.EMSamples > s.Samples:
@@ -113,5 +110,5 @@ func (s *Settings) check(p gp.Problem) error {
 	case s.BatchSize > p.Train.N():
 		return settings.Errorf("batch-size %d, expected at most the %d training rows", s.BatchSize, p.Train.N())
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }

@@ -81,7 +81,6 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 
 // check refuses settings that contradict each other or the problem.
 func (s *Settings) check(p gp.Problem) error {
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
 	given := 0
 	for _, is := range []bool{s.PriorStd != 0, s.Delta != 0, s.PriorGrid != nil} {
 		if is {
@@ -91,16 +90,14 @@ func (s *Settings) check(p gp.Problem) error {
 	switch {
 	case given > 1:
 		return settings.Errorf("prior-std %g, delta %g and a prior-grid of %d, expected one of them", s.PriorStd, s.Delta, len(s.PriorGrid))
-	case noisy && s.Clip != 0:
+	case s.Clip != 0 && !likelihood.IsClass(p.Likelihood):
 		return settings.Errorf("clip %g without classes", s.Clip)
 	case s.Outputs == outputsJoint && s.Clip != 0:
 		return settings.Errorf("clip %g with joint outputs, expected separate ones", s.Clip)
-	case !noisy && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
 	case p.Validation == nil && s.PriorStd == 0 && s.Delta == 0:
 		return settings.Errorf("no validation rows, on which a prior standard deviation is found; expected them, a prior-std or a delta")
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }
 
 // candidates lists the standard deviations that are compared.

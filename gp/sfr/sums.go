@@ -22,7 +22,8 @@ type duals struct {
 }
 
 // newDuals computes the dual parameters of the training examples of p. The noise variance of lik
-// counts; clip is ε.
+// counts; clip is ε. The slope of a noise that is not Gaussian is not in proportion to its variance:
+// α is the slope for the noise of p, in the units of lik.
 func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, joint bool, clip float64) (*duals, error) {
 	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Train.X)
 	if err != nil {
@@ -39,10 +40,15 @@ func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, join
 	if !joint {
 		d.beta = make([]float64, n*c)
 	}
-	y, lambda := graph.Floats(p.Train.Y), make([]float64, c*c)
+	slope, factor := lik, 1.0
+	if likelihood.Noisy(lik) && !likelihood.IsGaussian(lik) {
+		slope, factor = p.Likelihood, likelihood.NoiseVariance(p.Likelihood)/likelihood.NoiseVariance(lik)
+	}
+	y, w, lambda := graph.Floats(p.Train.Y), lik.Width(), make([]float64, c*c)
 	for at := 0; at < n*c; at += c {
 		f, linear := d.g[at:at+c], d.linear[at:at+c]
-		lik.Gradient(linear, y[at:at+c], f)
+		slope.Gradient(linear, y[at*w:(at+c)*w], f)
+		kernel.Scale(linear, factor, linear)
 		lik.Curvature(lambda, f)
 		if joint {
 			kernel.Gemm(false, false, c, 1, c, 1, lambda, c, f, 1, 1, linear, 1)

@@ -23,7 +23,7 @@ func (bernoulli) Width() int { return 1 }
 // Check implements Scalar.
 func (bernoulli) Check(y []float64) error {
 	if y[0] != 0 && y[0] != 1 {
-		return fmt.Errorf("the target is %g, expected 0 or 1", y[0])
+		return fmt.Errorf("%g, expected 0 or 1", y[0])
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
 )
 
@@ -38,10 +39,10 @@ func (m count) Width() int {
 // Check implements Scalar.
 func (m count) Check(y []float64) error {
 	if !(y[0] >= 0) || y[0] != math.Floor(y[0]) || math.IsInf(y[0], 1) {
-		return fmt.Errorf("the target is %g, expected a count: 0, 1, 2, …", y[0])
+		return fmt.Errorf("%g, expected a count: 0, 1, 2, …", y[0])
 	}
 	if m.exposure && (!(y[1] > 0) || math.IsInf(y[1], 1)) {
-		return fmt.Errorf("the exposure is %g, expected a positive number", y[1])
+		return fmt.Errorf("%g with the exposure %g, expected a positive exposure", y[0], y[1])
 	}
 	return nil
 }
@@ -191,4 +192,25 @@ type poissonSettings struct {
 // Start implements Settings.
 func (s *poissonSettings) Start(int, []float64) (Likelihood, error) {
 	return Each(count{exposure: s.Exposure}), nil
+}
+
+// negativeBinomialSettings are the settings of counts with more variance than Poisson's.
+type negativeBinomialSettings struct {
+	Exposure bool `set:"exposure" help:"the target of each output is a count and its exposure, such as a time or an area"`
+}
+
+// Start implements Settings: the size for which μ + μ²/r is the variance of the targets, with one mean for all.
+func (s *negativeBinomialSettings) Start(_ int, y []float64) (Likelihood, error) {
+	m := count{exposure: s.Exposure}
+	var values []float64
+	for i := 0; i < len(y); i += m.Width() {
+		values = append(values, y[i])
+	}
+	size := 2.0
+	if len(values) > 1 {
+		mean, variance := stat.MeanVariance(values, nil)
+		size = min(max(mean*mean/max(variance-mean, 1e-3), 0.1), 100)
+	}
+	m.logSize = newSize(size, tensor.Float64)
+	return Each(m), nil
 }

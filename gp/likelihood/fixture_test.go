@@ -57,7 +57,20 @@ func fixtureModels(t *testing.T) []fixtureModel {
 	bernoulli := load(t, "bernoulli", func(fixture.Arrays) likelihood.Scalar { return likelihood.Bernoulli }, "y")
 	poisson := load(t, "poisson", func(fixture.Arrays) likelihood.Scalar { return likelihood.Poisson }, "y", "exposure")
 	poisson.shift = func(i int) float64 { return math.Log(poisson.y[i][1]) }
-	return []fixtureModel{student, bernoulli, poisson}
+	binomial := load(t, "negative_binomial", func(a fixture.Arrays) likelihood.Scalar {
+		return likelihood.NewNegativeBinomial(a.Scalar(t, "negative_binomial_r"))
+	}, "y")
+	array := func(a fixture.Arrays, name string) []float64 { v, _ := a.F64(t, name); return v }
+	ordinal := load(t, "ordinal", func(a fixture.Arrays) likelihood.Scalar {
+		return likelihood.NewOrdinal(array(a, "ordinal_thresholds"))
+	}, "y")
+	mixture := load(t, "mixture", func(a fixture.Arrays) likelihood.Scalar {
+		return likelihood.NewMixture(array(a, "mixture_weights"), array(a, "mixture_shifts"), array(a, "mixture_scales"))
+	}, "y")
+	censored := load(t, "censored", func(a fixture.Arrays) likelihood.Scalar {
+		return likelihood.NewCensored(a.Scalar(t, "censored_sigma"))
+	}, "lo", "hi")
+	return []fixtureModel{student, bernoulli, poisson, binomial, ordinal, mixture, censored}
 }
 
 // tolerance of the fixtures in float64.
@@ -163,7 +176,9 @@ func (f fixtureModel) density(t *testing.T, dt tensor.Dtype) [][]float64 {
 func (f fixtureModel) targets(b *graph.Builder) *graph.Node {
 	var flat []float64
 	for _, y := range f.y {
-		flat = append(flat, y...)
+		for _, v := range y {
+			flat = append(flat, min(max(v, -likelihood.Open), likelihood.Open))
+		}
 	}
 	return b.Const("y", flat, len(f.y), len(f.y[0]))
 }

@@ -53,7 +53,8 @@ func (d mixed) CDF(y float64) float64 {
 	if d.sd == 0 {
 		return d.given.CDF(y, d.mean)
 	}
-	var g grid
+	var space [2 * points]float64
+	g := grid{space[:points], space[points:]}
 	g.focus(d.given, []float64{y}, d.mean, d.sd, 1)
 	sum := 0.0
 	for i, u := range g.u {

@@ -11,35 +11,49 @@ import (
 // points is the number of points of a quadrature over the latent value f = m + √q·u, u ~ N(0,1).
 const points = 48
 
+// finePoints is the number of points for models that are [rough].
+const finePoints = 3 * points
+
+// rough is implemented by a Scalar whose log p(y | f) may bend within a fraction of the spread of N(m, q).
+type rough interface{ rough() bool }
+
+// pointsOf returns the number of points for a model.
+func pointsOf(s Scalar) int {
+	if r, ok := s.(rough); ok && r.rough() {
+		return finePoints
+	}
+	return points
+}
+
 // reach is the largest |u| of a quadrature, beyond which N(0,1) has less than 10⁻¹⁶ of its mass.
 const reach = 8.5
 
 // grid has points u and the logarithms of weights w with E[g(u)] ≈ Σ w g(u) for u ~ N(0,1).
-type grid struct{ u, logW [points]float64 }
+type grid struct{ u, logW []float64 }
 
-// plain is the trapezoid rule at equal distances, for functions that change slowly beside N(0,1).
-var plain = func() (g grid) {
-	h := 2 * reach / (points - 1)
+func newGrid(n int) grid { return grid{make([]float64, n), make([]float64, n)} }
+
+// plainGrid is the trapezoid rule at equal distances, for functions that change slowly beside N(0,1). The second result
+// has the weights.
+func plainGrid(n int) (g grid, w []float64) {
+	g, w = newGrid(n), make([]float64, n)
+	h := 2 * reach / float64(n-1)
 	for i := range g.u {
 		g.u[i] = -reach + h*float64(i)
 		g.logW[i] = math.Log(h) - 0.5*g.u[i]*g.u[i] - 0.5*math.Log(2*math.Pi)
+		w[i] = math.Exp(g.logW[i])
 	}
-	return g
-}()
+	return g, w
+}
 
-// weights are the weights of plain.
-var weights = func() (w [points]float64) {
-	for i, v := range plain.logW {
-		w[i] = math.Exp(v)
-	}
-	return w
-}()
+// plain is the plain grid of most models, with its weights.
+var plain, weights = plainGrid(points)
 
 // around fills the grid for functions that change fast, at a scale, around a centre: the trapezoid rule in t
 // with u = centre + scale·sinh t, which is dense at the centre and reaches all of N(0,1).
-func (g *grid) around(centre, scale float64) {
+func (g grid) around(centre, scale float64) {
 	end := math.Asinh((reach + math.Abs(centre)) / scale)
-	h := 2 * end / (points - 1)
+	h := 2 * end / float64(len(g.u)-1)
 	e, factor, logH := math.Exp(-end), math.Exp(h), math.Log(0.5*h*scale)-0.5*math.Log(2*math.Pi)
 	for i := range g.u {
 		u := centre + 0.5*scale*(e-1/e)
@@ -50,7 +64,7 @@ func (g *grid) around(centre, scale float64) {
 
 // focus fills the grid for E[p(y | m + sd·u)^α]: around the mode of the integrand, at three times its scale, at
 // which the integrals of all models have the least error.
-func (g *grid) focus(given Conditional, y []float64, m, sd, alpha float64) {
+func (g grid) focus(given Conditional, y []float64, m, sd, alpha float64) {
 	centre, scale := mode(given, y, m, sd, alpha)
 	g.around(centre, 3*scale)
 }
@@ -87,7 +101,7 @@ func mode(given Conditional, y []float64, m, sd, alpha float64) (centre, scale f
 }
 
 // focused is the operation that computes the grid of each element, from the parts of the targets, mean and sd.
-// Its result has 2·points numbers for each element: the u, then the logW. A change of the grid does not change
+// Its result has two numbers for each point of each element: the u, then the logW. A change of the grid does not change
 // the integral, so that the result counts as a constant.
 type focused struct {
 	s     Scalar
@@ -99,7 +113,7 @@ func (o focused) Key() string { return fmt.Sprintf("grid of %s %#v, α %x", o.s,
 
 // Shape implements graph.Op.
 func (o focused) Shape(in []tensor.Shape) (tensor.Shape, error) {
-	return append(in[0].Clone(), 2*points), nil
+	return append(in[0].Clone(), 2*pointsOf(o.s)), nil
 }
 
 // Pullback implements graph.Op.
@@ -116,8 +130,8 @@ func (o focused) Forward([]tensor.Shape, tensor.Shape) graph.Loops {
 }
 
 func focusLoop[T float32 | float64](o focused) func(out []T, x [][]T) error {
-	var g grid
-	target := make([]float64, o.s.Width())
+	n := pointsOf(o.s)
+	g, target := newGrid(n), make([]float64, o.s.Width())
 	return func(out []T, x [][]T) error {
 		given, w := o.s.Given(), len(target)
 		for i := range x[0] {
@@ -125,9 +139,9 @@ func focusLoop[T float32 | float64](o focused) func(out []T, x [][]T) error {
 				target[k] = float64(x[k][i])
 			}
 			g.focus(given, target, float64(x[w][i]), float64(x[w+1][i]), o.alpha)
-			to := out[2*points*i:]
-			for k := range points {
-				to[k], to[points+k] = T(g.u[k]), T(g.logW[k])
+			to := out[2*n*i:]
+			for k := range n {
+				to[k], to[n+k] = T(g.u[k]), T(g.logW[k])
 			}
 		}
 		return nil
@@ -148,8 +162,8 @@ func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.
 	if b.Err() != nil {
 		return nil
 	}
-	column := append(mean.Shape().Clone(), 1)
-	shape := append(mean.Shape().Clone(), points)
+	n, column := pointsOf(s), append(mean.Shape().Clone(), 1)
+	shape := append(mean.Shape().Clone(), n)
 	wide := func(n *graph.Node) *graph.Node { return b.BroadcastTo(b.Reshape(n, column...), shape...) }
 	parts := make([]*graph.Node, len(y))
 	for i, n := range y {
@@ -160,17 +174,18 @@ func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.
 		return s.Node(b, parts, b.Add(wide(mean), b.Mul(wide(sd), u)))
 	}
 	if alpha == 0 {
-		row := func(name string, v [points]float64) *graph.Node {
-			return b.BroadcastTo(b.Const("likelihood.plain."+name, v[:], points), shape...)
+		g, w := plainGrid(n)
+		row := func(name string, v []float64) *graph.Node {
+			return b.BroadcastTo(b.Const(fmt.Sprintf("likelihood.%s.%d", name, n), v, n), shape...)
 		}
-		return b.Reshape(b.SumAxis(b.Mul(at(row("u", plain.u)), row("weights", weights)), -1), mean.Shape()...)
+		return b.Reshape(b.SumAxis(b.Mul(at(row("u", g.u)), row("weights", w)), -1), mean.Shape()...)
 	}
 	grids := b.Apply(focused{s, alpha}, append(append([]*graph.Node(nil), y...), mean, sd)...)
 	if b.Err() != nil {
 		return nil
 	}
 	last := mean.Dims()
-	u, logW := b.Slice(grids, last, 0, points), b.Slice(grids, last, points, 2*points)
+	u, logW := b.Slice(grids, last, 0, n), b.Slice(grids, last, n, 2*n)
 	return b.Scale(b.Reshape(b.LogSumExp(b.Add(b.Scale(at(u), alpha), logW)), mean.Shape()...), 1/alpha)
 }
 
@@ -187,10 +202,11 @@ func logExpect(given Conditional, y []float64, m, sd float64) float64 {
 	if sd == 0 {
 		return given.LogDensity(y, m)
 	}
-	var g grid
+	var space [2 * points]float64
+	g := grid{space[:points], space[points:]}
 	g.focus(given, y, m, sd, 1)
 	for i, u := range g.u {
 		g.logW[i] += given.LogDensity(y, m+sd*u)
 	}
-	return LogSumExp(g.logW[:])
+	return LogSumExp(g.logW)
 }

@@ -203,7 +203,9 @@ type studentSettings struct {
 }
 
 // Start implements Settings: targets are scaled to variance 1.
-func (s *studentSettings) Start(int, []float64) (Likelihood, error) {
+func (s *studentSettings) Start(int, []float64) (Likelihood, error) { return Each(s.start()), nil }
+
+func (s *studentSettings) start() StudentT {
 	nu, scale := 4.0, 1.0
 	if s.Nu > 0 {
 		nu = s.Nu
@@ -211,5 +213,5 @@ func (s *studentSettings) Start(int, []float64) (Likelihood, error) {
 	if nu > 2.2 {
 		scale = math.Sqrt(1 - 2/nu)
 	}
-	return Each(NewStudentT(nu, scale, s.Nu > 0, tensor.Float64)), nil
+	return NewStudentT(nu, scale, s.Nu > 0, tensor.Float64)
 }

@@ -203,7 +203,7 @@ func TestModelProblems(t *testing.T) {
 
 // TestRefusal: a refusal names the observation model in one line.
 func TestRefusal(t *testing.T) {
-	p, err := newProblem("MLP", 3, tensor.Float64, "softmax", nil)
+	p, err := newProblem("MLP", 3, tensor.Float64, "softmax", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package gptest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -43,7 +45,7 @@ func Problems() ([]Problem, error) {
 				outputs int    // of the network
 				model   string // name of the observation model
 			}{{"1 output", 1, "gaussian"}, {"2 outputs", 2, "gaussian"}, {"3 classes", 3, "softmax"}} {
-				p, err := newProblem(net, task.outputs, dt, task.model, nil)
+				p, err := newProblem(net, task.outputs, dt, task.model, "")
 				if err != nil {
 					return nil, err
 				}
@@ -55,32 +57,42 @@ func Problems() ([]Problem, error) {
 	return all, nil
 }
 
-// ModelProblems returns a tiny problem for each other observation model of the table, in both
-// element types, and counts with exposures: a multilayer perceptron with two outputs.
+// ModelProblems returns tiny problems for the other observation models of the table, in both element
+// types: a multilayer perceptron with two outputs.
 func ModelProblems() ([]Problem, error) {
 	var all []Problem
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		add := func(name, model string, set map[string]json.RawMessage) error {
-			p, err := newProblem("MLP", 2, dt, model, set)
-			p.Name = fmt.Sprint(name, ", ", dt)
-			all = append(all, p)
-			return err
-		}
-		err := add("poisson with exposures", "poisson", map[string]json.RawMessage{"exposure": json.RawMessage("true")})
 		for _, model := range likelihood.Names() {
-			if err == nil && model != "gaussian" && model != "softmax" {
-				err = add(model, model, nil)
+			sets := modelSettings(model)
+			for _, name := range slices.Sorted(maps.Keys(sets)) {
+				p, err := newProblem("MLP", 2, dt, model, sets[name])
+				if err != nil {
+					return nil, err
+				}
+				p.Name = fmt.Sprint(name, ", ", dt)
+				all = append(all, p)
 			}
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// newProblem draws a problem with an observation model of the table, which has the settings set.
-func newProblem(net string, outputs int, dt tensor.Dtype, model string, set map[string]json.RawMessage) (Problem, error) {
+// modelSettings returns the settings, as JSON, with which a model of the table has a problem, by the name of
+// the problem. The models of Problems have none.
+func modelSettings(model string) map[string]string {
+	switch model {
+	case "gaussian", "softmax":
+		return nil
+	case "ordinal":
+		return map[string]string{model: `{"classes": 3}`}
+	case "poisson":
+		return map[string]string{model: "", "poisson with exposures": `{"exposure": true}`}
+	}
+	return map[string]string{model: ""}
+}
+
+// newProblem draws a problem with an observation model of the table, which has the settings set, JSON or "".
+func newProblem(net string, outputs int, dt tensor.Dtype, model string, set string) (Problem, error) {
 	rng := rand.New(rand.NewPCG(uint64(outputs), 20))
 	shape, network := []int{2}, mlp
 	if net == "CNN" {
@@ -101,14 +113,17 @@ func newProblem(net string, outputs int, dt tensor.Dtype, model string, set map[
 	return p, err
 }
 
-// started returns the likelihood of a model of the table with the settings set, for a squared noise scale.
-func started(model string, set map[string]json.RawMessage, outputs int, noise float64) (likelihood.Likelihood, error) {
+// started returns the likelihood of a model of the table with the settings set, JSON or "", for a squared noise scale.
+func started(model string, set string, outputs int, noise float64) (likelihood.Likelihood, error) {
 	m, err := likelihood.Lookup(model)
 	if err != nil {
 		return nil, err
 	}
-	s := m.New()
-	if err := settings.Assign(s, set); err != nil {
+	s, given := m.New(), map[string]json.RawMessage{}
+	if set != "" {
+		err = json.Unmarshal([]byte(set), &given)
+	}
+	if err := cmp.Or(err, settings.Assign(s, given)); err != nil {
 		return nil, fmt.Errorf("gptest: the model %s: %w", model, err)
 	}
 	l, err := s.Start(outputs, nil)
@@ -170,13 +185,16 @@ func scatter(l likelihood.Likelihood, f []float64, rng *rand.Rand) (y []float64)
 }
 
 // target returns the W numbers of the target of an output for the drawn value v. A number is the ends of an
-// interval, which are equal in half of the targets; a count has the exposure 1 beside it.
+// interval, which are equal in half of the targets; a count has the exposure 1 beside it, and a number of
+// known scale the logarithm 0 of the scale.
 func target(l likelihood.Likelihood, v float64, rng *rand.Rand) []float64 {
 	switch {
 	case l.Width() == 1:
 		return []float64{v}
 	case l.Kind() == likelihood.Count:
 		return []float64{v, 1}
+	case l.String() == "heteroscedastic":
+		return []float64{v, 0}
 	}
 	return []float64{v, v + max(0, rng.Float64()-0.5)}
 }

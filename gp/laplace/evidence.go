@@ -92,7 +92,7 @@ func (e evidence) bestNoise(gamma float64) float64 {
 		hi += step
 		high, _ = off(hi)
 	}
-	at, _ := enclosedZero(off, lo, low, hi, high, 1e-10)
+	at, _ := enclosedZero(off, lo, low, hi, high, 1e-9)
 	return math.Exp(at)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -25,6 +26,14 @@ func (e evidence) noisy() bool { return noisy(e.likelihood) }
 
 func (e evidence) gaussian() bool { return likelihood.IsGaussian(e.likelihood) }
 
+// keeps reports whether another noise takes targets and outputs instead of sums.
+func (e evidence) keeps() bool { return e.noisy() && !e.gaussian() }
+
+// bytes is the memory of the targets and outputs of examples.
+func (e evidence) bytes(d gp.Examples) int64 {
+	return 8 * int64(d.N()) * int64(d.Y.Shape()[1]+e.outputs)
+}
+
 // at returns the likelihood with the noise scale of a hyper.
 func (e evidence) at(noise float64) likelihood.Likelihood {
 	return likelihood.WithNoise(e.likelihood, noise*noise)
@@ -37,7 +46,7 @@ func (e *evidence) add(y, g []float64) {
 		for i := range y {
 			e.residuals += (y[i] - g[i]) * (y[i] - g[i])
 		}
-	case e.noisy() && e.keep:
+	case e.keep:
 		e.y, e.g = append(e.y, y...), append(e.g, g...)
 	default:
 		e.logLik = e.densities(e.logLik, e.likelihood, y, g)
@@ -188,9 +197,9 @@ func (e evidence) solvable(h hyper) error {
 	switch {
 	case h.prior[0] == 0 && kernel.Sum(e.weights) == 0:
 		return fmt.Errorf("laplace: all weights are 0, so the marginal likelihood has no maximum in the prior variance")
-	case h.noise == 0 && !e.gaussian() && e.y == nil:
+	case h.noise == 0 && e.keeps() && e.y == nil:
 		return fmt.Errorf("laplace: the noise of the likelihood %v is found by a fit alone", e.likelihood)
-	case h.noise == 0 && e.gaussian() && e.residuals == 0:
+	case h.noise == 0 && !e.keeps() && e.residuals == 0:
 		return fmt.Errorf("laplace: all residuals are 0, so the marginal likelihood has no maximum in the noise variance")
 	}
 	return nil

@@ -115,8 +115,13 @@ func (p *posterior) collect(ctx context.Context, d gp.Examples, progress func(do
 	if err := p.addWeights(); err != nil {
 		return err
 	}
+	if p.evidence.keeps() {
+		if err := p.fits("the posterior, with targets and outputs", p.structure.bytes()+p.evidence.bytes(d)); err != nil {
+			return err
+		}
+		p.evidence.keep = true
+	}
 	p.structure.allocate()
-	p.evidence.keep = true
 	return p.take(ctx, d, progress)
 }
 

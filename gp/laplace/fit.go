@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -100,7 +99,11 @@ func newStructure(s *scanner, n int, o options) structure {
 	case o.Structure == kindKFAC:
 		return newKFAC[float64](s, n)
 	}
-	full := newFull(s, o.Space, n*s.outputs)
+	space := o.Space
+	if space == spaceSmaller && likelihood.ByRow(o.likelihood()) {
+		space = spaceWeights // a file of the functions has no targets
+	}
+	full := newFull(s, space, n*s.outputs)
 	if _, ok := full.(*weightSpace); ok && s.isDense() && s.outputs > 1 {
 		full = newDenseLayer(s)
 	}
@@ -141,11 +144,7 @@ func (p *posterior) finish(ctx context.Context) error {
 
 // add is take without an end of the sums.
 func (p *posterior) add(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
-	width := d.Y.Shape()[1]
-	targets := make([]float64, p.scan.batch*width)
-	return p.sum(ctx, d.X, func(b batch) {
-		y := targets[:b.count*width]
-		dense.Copy(y, d.Y, b.first*width)
+	return p.sum(ctx, d, func(b batch, y []float64) {
 		p.evidence.add(y, b.mean())
 		if progress != nil {
 			progress(b.first+b.count, d.N())
@@ -153,8 +152,9 @@ func (p *posterior) add(ctx context.Context, d gp.Examples, progress func(done, 
 	})
 }
 
-// sum adds up H, and calls seen after each batch.
-func (p *posterior) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
+// sum adds up H over the examples d, and calls seen with the targets after each batch. The targets may be nil where H
+// does not depend on these.
+func (p *posterior) sum(ctx context.Context, d gp.Examples, seen func(b batch, y []float64)) error {
 	if !p.begun {
 		var err error
 		if p.rooted, err = p.newRooted(); err != nil {
@@ -163,22 +163,24 @@ func (p *posterior) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) 
 		p.begun = true
 	}
 	if p.rooted != nil {
-		return p.rooted.sum(ctx, x, seen)
+		return p.rooted.sum(ctx, d, seen)
 	}
-	return p.sumWhole(ctx, x, seen)
+	return p.sumWhole(ctx, d, seen)
 }
 
 // sumWhole is sum with the whole Jacobian of each example.
-func (p *posterior) sumWhole(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
+func (p *posterior) sumWhole(ctx context.Context, d gp.Examples, seen func(b batch, y []float64)) error {
+	at := targets{from: d}
 	l, identity := likelihood.WithNoise(p.evidence.likelihood, 1), p.evidence.gaussian()
-	return p.scan.each(ctx, x, func(b batch) error {
+	return p.scan.each(ctx, d.X, func(b batch) error {
+		y := at.of(b)
 		if !identity {
-			b.lambda = p.scan.lambdaOf(l, b.mean())
+			b.lambda = p.scan.lambdaOf(l, y, b.mean())
 		}
 		if err := p.structure.add(b); err != nil {
 			return err
 		}
-		seen(b)
+		seen(b, y)
 		return nil
 	})
 }

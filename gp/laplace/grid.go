@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -86,15 +85,13 @@ func (p *posterior) try(ctx context.Context, h hyper, d gp.Examples) (*posterior
 	if err != nil {
 		return nil, 0, err
 	}
-	l, width := p.evidence.at(h.noise), d.Y.Shape()[1]
+	l, at := p.evidence.at(h.noise), targets{from: d}
 	sum, g := 0.0, gp.Gaussian{}
 	err = p.scan.each(ctx, d.X, func(b batch) error {
 		if err := q.predict(b, &g); err != nil {
 			return err
 		}
-		y := make([]float64, b.count*width)
-		dense.Copy(y, d.Y, b.first*width)
-		sum += float64(b.count) * gp.MeanNLL(l, y, g.Mean, g.Cov, b.outputs)
+		sum += float64(b.count) * gp.MeanNLL(l, at.of(b), g.Mean, g.Cov, b.outputs)
 		return nil
 	})
 	if err != nil {

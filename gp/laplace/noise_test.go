@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
 
@@ -93,11 +95,7 @@ func TestMarginalLikelihoodOfCounts(t *testing.T) {
 	for i := range p.y.Float64s() {
 		p.y.Float64s()[i] = float64(i % 3)
 	}
-	spec := likelihood.Spec{Name: "poisson"}
-	l, err := spec.Likelihood(2, tensor.Float64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fromTable(t, "poisson", nil)
 	of := gp.Problem{Net: p.net, Likelihood: l, Train: gp.Examples{X: p.x, Y: p.y}}
 	f, err := (&Settings{PriorStd: 1e-6}).Fit(t.Context(), of, gp.Run{})
 	if err != nil {
@@ -113,4 +111,64 @@ func TestMarginalLikelihoodOfCounts(t *testing.T) {
 	if len(f.Record.Notes) != 1 || f.Record.Notes[0] != "The marginal likelihood is Laplace's approximation with the mean curvature of the likelihood poisson." {
 		t.Errorf("notes %q", f.Record.Notes)
 	}
+}
+
+// Rows with the scale 2s are rows with the noise 2s, and counts with the exposure 3 are those of a network whose
+// outputs are larger by log 3, in every structure.
+func TestCurvatureOfRows(t *testing.T) {
+	for _, structure := range []structureKind{kindFull, kindKFAC, kindDiagonal, kindLowRank} {
+		p, o := newProblem(t, 65, tensor.Float64, 20, 4, 2), options{Structure: structure, PriorStd: 0.8, NoiseStd: 0.3}
+		wide := o
+		wide.NoiseStd *= 2
+		_, want := predict(t, p.fit(t, wide), p.probe)
+		o.Likelihood = fromTable(t, "heteroscedastic", nil)
+		p.y = beside(p.y, math.Log(2))
+		_, got := predict(t, p.fit(t, o), p.probe)
+		fixture.Close(t, fmt.Sprint(structure, ", scales"), got, want, 1e-9)
+
+		counts := make([]float64, 40)
+		for i := range counts {
+			counts[i] = float64(i % 3)
+		}
+		y := dense.Of(counts, 20, 2)
+		p.y, o = beside(y, 3), options{Structure: structure, PriorStd: 0.8, Likelihood: fromTable(t, "poisson", []byte("true"))}
+		_, got = predict(t, p.fit(t, o), p.probe)
+		bias := p.net.Params()[3]
+		for c := range 2 {
+			bias.Set(c, bias.At(c)+math.Log(3))
+		}
+		p.y, o.Likelihood = y, fromTable(t, "poisson", nil)
+		_, want = predict(t, p.fit(t, o), p.probe)
+		fixture.Close(t, fmt.Sprint(structure, ", exposures"), got, want, 1e-9)
+	}
+}
+
+// beside puts a number beside each number of y [N,C].
+func beside(y *tensor.Dense, v float64) *tensor.Dense {
+	var out []float64
+	for _, x := range y.Float64s() {
+		out = append(out, x, v)
+	}
+	return dense.Of(out, y.Shape()[0], 2*y.Shape()[1])
+}
+
+// fromTable returns a model of the table without parameters to learn; exposure is nil or JSON.
+func fromTable(t *testing.T, model string, exposure json.RawMessage) likelihood.Likelihood {
+	t.Helper()
+	m, err := likelihood.Lookup(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, set := m.New(), map[string]json.RawMessage{}
+	if exposure != nil {
+		set["exposure"] = exposure
+	}
+	if err := settings.Assign(s, set); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Start(2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

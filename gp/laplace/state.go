@@ -125,7 +125,7 @@ func (p *posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
 		f.allocate()
 		x := dense.Of(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
-		if err := p.sum(ctx, x, func(batch) {}); err != nil {
+		if err := p.sum(ctx, gp.Examples{X: x}, func(batch, []float64) {}); err != nil {
 			return err
 		}
 		return f.finish(ctx)

@@ -210,13 +210,13 @@ func TestRows(t *testing.T) {
 	for _, p := range problems(t)[:3] {
 		f := begun(t, p.Problem, Settings{Samples: 3, PriorStd: 1})
 		want := make([]float64, len(f.z))
-		if err := f.product(t.Context(), p.Train.X, dense.Indices(3), f.z, want); err != nil {
+		if err := f.product(t.Context(), p.Train, dense.Indices(3), f.z, want); err != nil {
 			t.Fatal(err)
 		}
 		for _, size := range []int{1, 5, 24, 50} {
 			f.linear.size, f.linear.programs = size, [3][]*pass{}
 			got := make([]float64, len(f.z))
-			if err := f.product(t.Context(), p.Train.X, dense.Indices(3), f.z, got); err != nil {
+			if err := f.product(t.Context(), p.Train, dense.Indices(3), f.z, got); err != nil {
 				t.Fatal(err)
 			}
 			fixture.Close(t, fmt.Sprint(p.Name, ", ", size, " rows"), got, want, 1e-12)

@@ -35,7 +35,7 @@ func (f *fitting) maximise(ctx context.Context, samples int) error {
 func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {
 	m := make([]float64, samples*f.size)
 	if f.s.Solver == solverSGD {
-		err := f.product(ctx, f.p.Train.X, dense.Indices(samples), f.zeta, m)
+		err := f.product(ctx, f.p.Train, dense.Indices(samples), f.zeta, m)
 		return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), err
 	}
 	for s := range samples {
@@ -94,8 +94,8 @@ func (n *newton) step() (float64, error) {
 	g, lambda := make([]float64, n.size), n.numbers.Lambda
 	n.numbers.Passes++
 	err := n.linear.sweep(n.ctx, pull, n.p.Train.X, []int{0}, nil, g, func(_, first int, out, _ []float64) []float64 {
-		at, w := first*n.c, n.lik.Width()
-		return n.residuals(n.out[at:at+len(out)], n.y[at*w:(at+len(out))*w])
+		at := first * n.c
+		return n.residuals(n.out[at:at+len(out)], n.rows(n.y, first, len(out)/n.c))
 	})
 	if err != nil {
 		return 0, err
@@ -139,7 +139,7 @@ func (n *newton) direction(g []float64) (d, change []float64, err error) {
 		err := n.linear.sweep(n.ctx, both, n.p.Train.X, []int{0}, p, q, func(_, first int, _, jp []float64) []float64 {
 			at := first * n.c
 			copy(along[at:], jp)
-			return n.times(n.out[at:at+len(jp)], jp)
+			return n.times(n.rows(n.y, first, len(jp)/n.c), n.out[at:at+len(jp)], jp)
 		})
 		if err != nil {
 			return nil, nil, err
@@ -190,9 +190,8 @@ func (n *newton) search(d, change []float64, promised float64) float64 {
 // loss is that at w + t d, with the outputs out, up to a constant.
 func (n *newton) loss(out, d []float64, t float64) float64 {
 	sum := n.numbers.Lambda * (t*kernel.Dot(n.w, d) + t*t/2*kernel.Dot(d, d))
-	w := n.lik.Width()
 	for at := 0; at < len(out); at += n.c {
-		sum -= n.lik.LogDensity(n.y[at*w:(at+n.c)*w], out[at:at+n.c])
+		sum -= n.lik.LogDensity(n.rows(n.y, at/n.c, 1), out[at:at+n.c])
 	}
 	if math.IsNaN(sum) {
 		return math.Inf(1)

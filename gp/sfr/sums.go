@@ -15,6 +15,7 @@ import (
 // duals are the dual parameters of examples.
 type duals struct {
 	x      *tensor.Dense         // [N,…]
+	y      []float64             // targets [N,W·C]
 	lik    likelihood.Likelihood // of the targets, without its noise
 	g      []float64             // the network's outputs [N,C]
 	linear []float64             // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
@@ -33,7 +34,7 @@ func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, join
 	if s := g.Shape(); s[1] != c {
 		return nil, fmt.Errorf("sfr: the network has %d outputs, the targets need %d", s[1], c)
 	}
-	d := &duals{x: p.Train.X, lik: lik, g: g.Float64s(), linear: make([]float64, n*c)}
+	d := &duals{x: p.Train.X, y: graph.Floats(p.Train.Y), lik: lik, g: g.Float64s(), linear: make([]float64, n*c)}
 	if i, v := kernel.FirstNonFinite(d.g); i >= 0 {
 		return nil, fmt.Errorf("sfr: the network's output %d at example %d is %g", i%c, i/c, v)
 	}
@@ -44,12 +45,12 @@ func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, join
 	if likelihood.Noisy(lik) && !likelihood.IsGaussian(lik) {
 		slope, factor = p.Likelihood, likelihood.NoiseVariance(p.Likelihood)/likelihood.NoiseVariance(lik)
 	}
-	y, w, lambda := graph.Floats(p.Train.Y), lik.Width(), make([]float64, c*c)
+	y, w, lambda := d.y, lik.Width(), make([]float64, c*c)
 	for at := 0; at < n*c; at += c {
 		f, linear := d.g[at:at+c], d.linear[at:at+c]
 		slope.Gradient(linear, y[at*w:(at+c)*w], f)
 		kernel.Scale(linear, factor, linear)
-		lik.Curvature(lambda, f)
+		likelihood.CurvatureOf(lik, lambda, y[at*w:(at+c)*w], f)
 		if joint {
 			kernel.Gemm(false, false, c, 1, c, 1, lambda, c, f, 1, 1, linear, 1)
 			continue
@@ -74,7 +75,8 @@ func (d *duals) addTo(ctx context.Context, k *kernels, part int, s *system, done
 		}
 		s.addLinear(v.cross, linear)
 		if k.joint {
-			likelihood.RootRows(d.lik, d.g[v.first*o:(v.first+v.n)*o], v.cross, o)
+			w, lo, hi := d.lik.Width(), v.first*o, (v.first+v.n)*o
+			likelihood.RootRows(d.lik, d.y[lo*w:hi*w], d.g[lo:hi], v.cross, o)
 		} else {
 			for i := range v.n {
 				row := v.cross[i*s.m : (i+1)*s.m]

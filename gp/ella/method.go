@@ -15,7 +15,7 @@ var Method = gp.Method{
 	Title:   "Accelerated linearized Laplace approximation (ELLA)",
 	Summary: "LLA of K directions of the weights: the directions along which the outputs at M training rows change most.",
 	Formula: "Q(x,x') = φ(x) (Σ_n φ_nᵀ Λ_n φ_n + I/σ₀²)⁻¹ φ(x')ᵀ,  φ(x) = J(x) v",
-	Symbols: "J is the network's Jacobian in its weights [C,P]; v has the K directions [P,K], of length 1; φ_n is φ at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
+	Symbols: "J is the network's Jacobian in its weights [C,P]; v has the K directions [P,K], of length 1; φ_n is φ at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "The fit takes the tangent kernel of M points and K reverse passes for each point. Each row of the data, and each prediction, then takes the smaller number of K derivatives along directions and C derivatives of outputs. The memory is M² + K·P numbers.",
 	Use:     "Choose ELLA for variances near the training rows from one pass over the data; far from the training rows its variances are too small.",
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",

@@ -20,9 +20,6 @@ func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 		notes = append(notes, fmt.Sprintf("With the structure %s the marginal likelihood takes the %g targets to determine %.4g weights, more than they can, and makes up for it by noise: "+
 			"try hyper=grid, the setting noise-std, or structure=full.", s.Structure, n, q.EffectiveParameters()))
 	}
-	if l := p.Likelihood; s.Hyper == hyperMarglik && !likelihood.IsGaussian(l) && !likelihood.IsClass(l) {
-		notes = append(notes, fmt.Sprintf("The marginal likelihood is Laplace's approximation with the mean curvature of the likelihood %v.", l))
-	}
 	if s.Hyper == hyperGrid {
 		priors := grid{}.priors()
 		notes = append(notes, edge("prior", "prior-std", q.PriorStd(), priors[0], priors[len(priors)-1])...)

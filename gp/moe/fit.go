@@ -88,6 +88,9 @@ func (f *fitting) standardDeviations(ctx context.Context) error {
 		return fmt.Errorf("moe: standard deviations: %w", err)
 	}
 	f.prior, f.noise = q.Record.PriorStds[0], math.Sqrt(q.NoiseVariance)
+	if l := f.p.Likelihood; !likelihood.IsGaussian(l) && !likelihood.IsClass(l) {
+		f.notes = append(f.notes, q.Record.Notes...)
+	}
 	return nil
 }
 

@@ -179,23 +179,27 @@ func scatter(l likelihood.Likelihood, f []float64, rng *rand.Rand) (y []float64)
 		return y
 	}
 	for c, v := range f {
-		y = append(y, target(l, l.Predict(c, v, 0).Draw(rng), rng)...)
+		y = append(y, target(l, c, v, rng)...)
 	}
 	return y
 }
 
-// target returns the W numbers of the target of an output for the drawn value v. A number is the ends of an
-// interval, which are equal in half of the targets; a count has the exposure 1 beside it, and a number of
-// known scale the logarithm 0 of the scale.
-func target(l likelihood.Likelihood, v float64, rng *rand.Rand) []float64 {
+// target draws the W numbers of the target of output c for the latent value f. A number is the ends of an
+// interval, which are equal in half of the targets; a count has an exposure beside it, and a number of known
+// scale the logarithm of the scale.
+func target(l likelihood.Likelihood, c int, f float64, rng *rand.Rand) []float64 {
+	draw := func(f float64) float64 { return l.Predict(c, f, 0).Draw(rng) }
 	switch {
 	case l.Width() == 1:
-		return []float64{v}
+		return []float64{draw(f)}
 	case l.Kind() == likelihood.Count:
-		return []float64{v, 1}
+		exposure := 0.5 + rng.Float64()
+		return []float64{draw(f + math.Log(exposure)), exposure}
 	case l.String() == "heteroscedastic":
-		return []float64{v, 0}
+		h := rng.Float64() - 0.5
+		return []float64{f + math.Exp(h)*(draw(f)-f), h}
 	}
+	v := draw(f)
 	return []float64{v, v + max(0, rng.Float64()-0.5)}
 }
 

@@ -185,6 +185,46 @@ func TestScatter(t *testing.T) {
 	}
 }
 
+// TestTargets: a count follows its exposure, a number of known scale its scale, and half of the intervals are
+// single numbers.
+func TestTargets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n, f = 20_000, 0.7
+	draw := func(model, set string, visit func(y []float64)) {
+		l, err := started(model, set, 1, noiseStd*noiseStd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			y := scatter(l, []float64{f}, rng)
+			if err := l.Check(y); err != nil {
+				t.Fatalf("%s: %v are %v", model, y, err)
+			}
+			visit(y)
+		}
+	}
+	excess, squares, seen := 0.0, 0.0, 0.0
+	draw("poisson", `{"exposure": true}`, func(y []float64) { excess += (y[0] - y[1]*math.Exp(f)) / n })
+	draw("heteroscedastic", "", func(y []float64) { squares += math.Pow((y[0]-f)/math.Exp(y[1]), 2) / n })
+	draw("censored", "", func(y []float64) {
+		if y[0] == y[1] {
+			seen += 1.0 / n
+		}
+	})
+	if math.Abs(excess) > 0.05 || math.Abs(math.Sqrt(squares)-noiseStd) > 0.01 || math.Abs(seen-0.5) > 0.02 {
+		t.Errorf("counts exceed their means by %g, noise of standard deviation %g, expected %g, and a share of %g is seen", excess, math.Sqrt(squares), noiseStd, seen)
+	}
+}
+
+// TestStarted: settings that a model does not have, and models that are in no table, are errors.
+func TestStarted(t *testing.T) {
+	for _, c := range []struct{ model, set string }{{"nobody", ""}, {"student-t", "{"}, {"student-t", `{"colour": 1}`}, {"ordinal", `{"classes": 1}`}, {"ordinal", ""}} {
+		if l, err := started(c.model, c.set, 2, 1); err == nil {
+			t.Errorf("%s with the settings %q: %v, expected an error", c.model, c.set, l)
+		}
+	}
+}
+
 // TestModelProblems: each other model of the table has a problem in both element types, Poisson has one more, which passes Check.
 func TestModelProblems(t *testing.T) {
 	all, err := ModelProblems()

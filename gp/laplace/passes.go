@@ -22,6 +22,7 @@ type partial struct {
 
 // Sums implements gp.Summed: H is a sum over examples, and so is the evidence. The whole of H is
 // kept in weight space. The structure LowRank has left out what such a sum needs.
+// A noise that is not Gaussian stays the noise of p.
 func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if _, ok := p.structure.(*lowRank); ok {
 		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, which are no sum over examples; the others are", kindLowRank)

@@ -30,7 +30,8 @@ func opCases() []graphtest.Case {
 	all = append(all, imageCases()...)
 	all = append(all, networkCases()...)
 	all = append(all, overrideCases()...)
-	return append(all, factorCases()...)
+	all = append(all, factorCases()...)
+	return append(all, specialCases()...)
 }
 
 // pointwiseCases: each function at a vector of one element and at an odd 3-D shape.

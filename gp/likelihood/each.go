@@ -18,7 +18,7 @@ type Scalar interface {
 	Width() int
 	// Check returns an error, see Likelihood, if y [W] is no target.
 	Check(y []float64) error
-	// Params returns the trainable parameters θ, each of shape [1].
+	// Params returns the trainable parameters θ. Their shapes have one axis.
 	Params() []*graph.Param
 	// Copy returns a model with parameters of its own, of an element type.
 	Copy(dt tensor.Dtype) Scalar
@@ -121,13 +121,17 @@ func (e each) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64
 	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, cov, e.Width()) {
 		return nil
 	}
-	parts, q := e.parts(b, y), b.Diag(cov)
-	if o, ok := e.Scalar.(Objective); ok {
-		if term := o.Objective(b, parts, mean, q, alpha); term != nil {
-			return sumOutputs(b, term)
+	return sumOutputs(b, term(b, e.Scalar, e.parts(b, y), mean, b.Diag(cov), alpha))
+}
+
+// term is the data term of each element: the closed form, or the quadrature.
+func term(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.Node, alpha float64) *graph.Node {
+	if o, ok := s.(Objective); ok {
+		if t := o.Objective(b, y, mean, q, alpha); t != nil {
+			return t
 		}
 	}
-	return sumOutputs(b, quadratureTerm(b, e.Scalar, parts, mean, q, alpha))
+	return quadratureTerm(b, s, y, mean, q, alpha)
 }
 
 // LogDensityNode implements Likelihood.
@@ -197,8 +201,22 @@ func (e each) LogPredictive(y, mean, cov []float64) float64 {
 
 // Predict implements Likelihood.
 func (e each) Predict(_ int, mean, variance float64) Distribution {
-	if p, ok := e.Scalar.(Predictive); ok {
+	return predict(e.Scalar, mean, variance)
+}
+
+// predict is the predictive distribution of one output: the closed form, or the quadrature.
+func predict(s Scalar, mean, variance float64) Distribution {
+	if p, ok := s.(Predictive); ok {
 		return p.Predict(mean, variance)
 	}
-	return newMixed(e.Scalar, mean, variance)
+	return newMixed(s, mean, variance)
+}
+
+// copyParams sets the parameters to those of another model, in whatever element types.
+func copyParams(to, from []*graph.Param) {
+	for i, p := range from {
+		for k, v := range p.Floats() {
+			to[i].Set(k, v)
+		}
+	}
 }

@@ -1,64 +1,192 @@
 package likelihood
 
 import (
+	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/go-valla/valla/graph"
-	"gonum.org/v1/gonum/integrate/quad"
+	"gorgonia.org/tensor"
 )
 
-// points is the number of points of the Gauss–Hermite quadrature over the latent value.
-const points = 64
+// points is the number of points of a quadrature over the latent value f = m + √q·u, u ~ N(0,1).
+const points = 48
 
-// hermite are the points x and the logarithms of the weights w with E[g(f)] ≈ Σ w g(m + √q x) for
-// f ~ N(m, q).
-var hermite = func() (h struct{ x, logW [points]float64 }) {
-	x, w := make([]float64, points), make([]float64, points)
-	quad.Hermite{}.FixedLocations(x, w, math.Inf(-1), math.Inf(1))
-	for i := range x {
-		// The weights of gonum are those of ∫ g(t) dt, with e^{t²} in them.
-		h.x[i], h.logW[i] = math.Sqrt2*x[i], math.Log(w[i])-x[i]*x[i]-0.5*math.Log(math.Pi)
+// finePoints is the number of points for models that are [rough].
+const finePoints = 3 * points
+
+// rough is implemented by a Scalar whose log p(y | f) may bend within a fraction of the spread of N(m, q).
+type rough interface{ rough() bool }
+
+// pointsOf returns the number of points for a model.
+func pointsOf(s Scalar) int {
+	if r, ok := s.(rough); ok && r.rough() {
+		return finePoints
 	}
-	return h
-}()
+	return points
+}
 
-// quadratureTerm is the data term of each element by quadrature, see [Objective]. The square root of q is
-// taken of q + 1e-30, so that its slope is finite where q is 0.
+// reach is the largest |u| of a quadrature, beyond which N(0,1) has less than 10⁻¹⁶ of its mass.
+const reach = 8.5
+
+// grid has points u and the logarithms of weights w with E[g(u)] ≈ Σ w g(u) for u ~ N(0,1).
+type grid struct{ u, logW []float64 }
+
+func newGrid(n int) grid { return grid{make([]float64, n), make([]float64, n)} }
+
+// plainGrid is the trapezoid rule at equal distances, for functions that change slowly beside N(0,1). The second result
+// has the weights.
+func plainGrid(n int) (g grid, w []float64) {
+	g, w = newGrid(n), make([]float64, n)
+	h := 2 * reach / float64(n-1)
+	for i := range g.u {
+		g.u[i] = -reach + h*float64(i)
+		g.logW[i] = math.Log(h) - 0.5*g.u[i]*g.u[i] - 0.5*math.Log(2*math.Pi)
+		w[i] = math.Exp(g.logW[i])
+	}
+	return g, w
+}
+
+// plain is the plain grid of most models, with its weights.
+var plain, weights = plainGrid(points)
+
+// around fills the grid for functions that change fast, at a scale, around a centre: the trapezoid rule in t
+// with u = centre + scale·sinh t, which is dense at the centre and reaches all of N(0,1).
+func (g grid) around(centre, scale float64) {
+	end := math.Asinh((reach + math.Abs(centre)) / scale)
+	h := 2 * end / float64(len(g.u)-1)
+	e, factor, logH := math.Exp(-end), math.Exp(h), math.Log(0.5*h*scale)-0.5*math.Log(2*math.Pi)
+	for i := range g.u {
+		u := centre + 0.5*scale*(e-1/e)
+		g.u[i], g.logW[i] = u, logH+math.Log(e+1/e)-0.5*u*u
+		e *= factor
+	}
+}
+
+// focus fills the grid for E[p(y | m + sd·u)^α]: around the mode of the integrand, at three times its scale, at
+// which the integrals of all models have the least error.
+func (g grid) focus(given Conditional, y []float64, m, sd, alpha float64) {
+	centre, scale := mode(given, y, m, sd, alpha)
+	g.around(centre, 3*scale)
+}
+
+// mode returns the mode of p(y | m + sd·u)^α N(u; 0, 1) and the scale 1/√(1 + α sd² Λ) there. The slope of
+// the logarithm, α sd ∂log p/∂f − u, falls at least as fast as −u where p is log-concave, so that the
+// mode lies between 0 and the slope at 0. Newton's steps and bisections take turns.
+func mode(given Conditional, y []float64, m, sd, alpha float64) (centre, scale float64) {
+	slope := func(u float64) float64 { return alpha*sd*given.Slope(y, m+sd*u) - u }
+	rate := func(u float64) float64 { return 1 + alpha*sd*sd*given.Curvature(m+sd*u) }
+	at := slope(0)
+	lo, hi := min(at, 0), max(at, 0)
+	if !(hi-lo < 1e15) {
+		lo, hi = max(lo, -1e15), min(hi, 1e15)
+	}
+	u := 0.0
+	for i := range 100 {
+		r := rate(u)
+		if scale = 1 / math.Sqrt(r); math.Abs(at) < 0.1*math.Sqrt(r) || hi-lo < 0.1*scale {
+			break
+		}
+		next := u + at/r
+		if !(next > lo && next < hi) || i%2 == 1 {
+			next = lo + (hi-lo)/2
+		}
+		u, at = next, slope(next)
+		if at > 0 {
+			lo = u
+		} else {
+			hi = u
+		}
+	}
+	return u, max(scale, 1e-9)
+}
+
+// focused is the operation that computes the grid of each element, from the parts of the targets, mean and sd.
+// Its result has two numbers for each point of each element: the u, then the logW. A change of the grid does not change
+// the integral, so that the result counts as a constant.
+type focused struct {
+	s     Scalar
+	alpha float64
+}
+
+// Key implements graph.Op. It names the parameters by their addresses.
+func (o focused) Key() string { return fmt.Sprintf("grid of %s %#v, α %x", o.s, o.s, o.alpha) }
+
+// Shape implements graph.Op.
+func (o focused) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	return append(in[0].Clone(), 2*pointsOf(o.s)), nil
+}
+
+// Pullback implements graph.Op.
+func (focused) Pullback(*graph.Builder, int, []*graph.Node, *graph.Node, *graph.Node) *graph.Node {
+	return nil
+}
+
+// RowWise implements graph.Op.
+func (focused) RowWise([]bool, []tensor.Shape) bool { return true }
+
+// Forward implements graph.Op.
+func (o focused) Forward([]tensor.Shape, tensor.Shape) graph.Loops {
+	return graph.Loops{F32: focusLoop[float32](o), F64: focusLoop[float64](o)}
+}
+
+func focusLoop[T float32 | float64](o focused) func(out []T, x [][]T) error {
+	n := pointsOf(o.s)
+	g, target := newGrid(n), make([]float64, o.s.Width())
+	return func(out []T, x [][]T) error {
+		given, w := o.s.Given(), len(target)
+		for i := range x[0] {
+			for k := range target {
+				target[k] = float64(x[k][i])
+			}
+			g.focus(given, target, float64(x[w][i]), float64(x[w+1][i]), o.alpha)
+			to := out[2*n*i:]
+			for k := range n {
+				to[k], to[n+k] = T(g.u[k]), T(g.logW[k])
+			}
+		}
+		return nil
+	}
+}
+
+// leastVariance is added to q: the slope by q of a quadrature in √q has an error of about the machine's
+// precision divided by √q, and is finite where q is 0.
+func leastVariance(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 1e-6
+	}
+	return 1e-12
+}
+
+// quadratureTerm is the data term of each element by quadrature, see [Objective].
 func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.Node, alpha float64) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	shape := append(append([]int(nil), mean.Shape()...), points)
-	wide := func(n *graph.Node) *graph.Node {
-		return b.BroadcastTo(b.Reshape(n, append(append([]int(nil), n.Shape()...), 1)...), shape...)
-	}
-	at := func(v [points]float64) *graph.Node { return b.BroadcastTo(b.Const("", v[:], 1, 1, points), shape...) }
-	f := b.Add(wide(mean), b.Mul(wide(b.Sqrt(b.Affine(q, 1, 1e-30))), at(hermite.x)))
+	n, column := pointsOf(s), append(mean.Shape().Clone(), 1)
+	shape := append(mean.Shape().Clone(), n)
+	wide := func(n *graph.Node) *graph.Node { return b.BroadcastTo(b.Reshape(n, column...), shape...) }
 	parts := make([]*graph.Node, len(y))
 	for i, n := range y {
 		parts[i] = wide(n)
 	}
-	logp := s.Node(b, parts, f)
-	if alpha == 0 {
-		var w [points]float64
-		for i, v := range hermite.logW {
-			w[i] = math.Exp(v)
-		}
-		return b.Reshape(b.SumAxis(b.Mul(logp, at(w)), 2), mean.Shape()...)
+	sd := b.Sqrt(b.Affine(q, 1, leastVariance(b.Dtype())))
+	at := func(u *graph.Node) *graph.Node {
+		return s.Node(b, parts, b.Add(wide(mean), b.Mul(wide(sd), u)))
 	}
-	return b.Scale(logSumExp(b, b.Add(b.Scale(logp, alpha), at(hermite.logW))), 1/alpha)
-}
-
-// logSumExp is log Σ exp over the last axis of x [B,C,K], [B,C]: x − log softmax(x) is the same at each k.
-func logSumExp(b *graph.Builder, x *graph.Node) *graph.Node {
+	if alpha == 0 {
+		g, w := plainGrid(n)
+		row := func(name string, v []float64) *graph.Node {
+			return b.BroadcastTo(b.Const(fmt.Sprintf("likelihood.%s.%d", name, n), v, n), shape...)
+		}
+		return b.Reshape(b.SumAxis(b.Mul(at(row("u", g.u)), row("weights", w)), -1), mean.Shape()...)
+	}
+	grids := b.Apply(focused{s, alpha}, append(append([]*graph.Node(nil), y...), mean, sd)...)
 	if b.Err() != nil {
 		return nil
 	}
-	s := x.Shape()
-	flat := b.Reshape(x, s[0]*s[1], s[2])
-	p := b.Sub(flat, b.LogSoftmax(flat))
-	return b.Reshape(b.Slice(p, 1, 0, 1), s[0], s[1])
+	last := mean.Dims()
+	u, logW := b.Slice(grids, last, 0, n), b.Slice(grids, last, n, 2*n)
+	return b.Scale(b.Reshape(b.LogSumExp(b.Add(b.Scale(at(u), alpha), logW)), mean.Shape()...), 1/alpha)
 }
 
 // logPredictive is log ∫ p(y | f) N(f; m, q) df of one output.
@@ -66,111 +194,19 @@ func logPredictive(s Scalar, y []float64, m, q float64) float64 {
 	if p, ok := s.(Predictive); ok {
 		return p.LogPredictive(y, m, q)
 	}
-	given, terms, sd := s.Given(), make([]float64, points), math.Sqrt(max(q, 0))
-	for i, x := range hermite.x {
-		terms[i] = hermite.logW[i] + given.LogDensity(y, m+sd*x)
-	}
-	return LogSumExp(terms)
+	return logExpect(s.Given(), y, m, math.Sqrt(max(q, 0)))
 }
 
-// mixed is the predictive distribution by quadrature: a mixture of p(y | f) over latent values.
-type mixed struct {
-	given    Conditional
-	kind     Kind
-	mean, sd float64 // of the latent value
-}
-
-func newMixed(s Scalar, mean, variance float64) mixed {
-	return mixed{s.Given(), s.Kind(), mean, math.Sqrt(max(variance, 0))}
-}
-
-// expect returns the mean of g(f).
-func (d mixed) expect(g func(f float64) float64) float64 {
-	if d.sd == 0 {
-		return g(d.mean)
+// logExpect is log E[p(y | m + sd·u)] for u ~ N(0,1).
+func logExpect(given Conditional, y []float64, m, sd float64) float64 {
+	if sd == 0 {
+		return given.LogDensity(y, m)
 	}
-	sum := 0.0
-	for i, x := range hermite.x {
-		sum += math.Exp(hermite.logW[i]) * g(d.mean+d.sd*x)
+	var space [2 * points]float64
+	g := grid{space[:points], space[points:]}
+	g.focus(given, y, m, sd, 1)
+	for i, u := range g.u {
+		g.logW[i] += given.LogDensity(y, m+sd*u)
 	}
-	return sum
-}
-
-// Mean implements Distribution.
-func (d mixed) Mean() float64 { return d.expect(d.given.Mean) }
-
-// Variance implements Distribution: the law of total variance.
-func (d mixed) Variance() float64 {
-	mean := d.Mean()
-	return d.expect(func(f float64) float64 {
-		r := d.given.Mean(f) - mean
-		return d.given.Variance(f) + r*r
-	})
-}
-
-// LogDensity implements Distribution.
-func (d mixed) LogDensity(y float64) float64 {
-	terms := make([]float64, points)
-	for i, x := range hermite.x {
-		terms[i] = hermite.logW[i] + d.given.LogDensity([]float64{y}, d.mean+d.sd*x)
-	}
-	return LogSumExp(terms)
-}
-
-// CDF implements Distribution.
-func (d mixed) CDF(y float64) float64 {
-	return min(max(d.expect(func(f float64) float64 { return d.given.CDF(y, f) }), 0), 1)
-}
-
-// Quantile implements Distribution.
-func (d mixed) Quantile(p float64) float64 {
-	if d.kind == Number {
-		return quantile(d.CDF, p, d.Mean(), math.Sqrt(d.Variance()))
-	}
-	return wholeQuantile(d.CDF, p)
-}
-
-// Draw implements Distribution: the quantile of a random probability.
-func (d mixed) Draw(rng *rand.Rand) float64 { return d.Quantile(max(rng.Float64(), 0x1p-60)) }
-
-// quantile solves cdf(y) = p by bisection between brackets that start at centre and grow from scale on.
-func quantile(cdf func(float64) float64, p, centre, scale float64) float64 {
-	if !(scale > 0) || math.IsInf(scale, 0) {
-		scale = 1
-	}
-	lo, hi := centre-scale, centre+scale
-	for step := scale; cdf(lo) >= p; step *= 2 {
-		lo -= step
-	}
-	for step := scale; cdf(hi) < p; step *= 2 {
-		hi += step
-	}
-	for {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			return hi
-		}
-		if cdf(mid) >= p {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-}
-
-// wholeQuantile returns the smallest k = 0, 1, … with cdf(k) ≥ p.
-func wholeQuantile(cdf func(float64) float64, p float64) float64 {
-	lo, hi := -1.0, 0.0
-	for cdf(hi) < p && hi < 1<<52 {
-		lo, hi = hi, 2*hi+1
-	}
-	for hi-lo > 1 {
-		mid := math.Floor((lo + hi) / 2)
-		if cdf(mid) >= p {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
+	return LogSumExp(g.logW)
 }

@@ -1,0 +1,85 @@
+package likelihood
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// normals is the mixture Σ_k w_k N(at + mean_k, q + variance_k).
+type normals struct {
+	w, mean, variance []float64 // of the parts
+	at, q             float64   // added to the means and to the variances
+}
+
+// Mean implements Distribution.
+func (d normals) Mean() float64 {
+	sum := d.at
+	for k, w := range d.w {
+		sum += w * d.mean[k]
+	}
+	return sum
+}
+
+// Variance implements Distribution.
+func (d normals) Variance() float64 {
+	sum, mean := d.q, d.Mean()-d.at
+	for k, w := range d.w {
+		r := d.mean[k] - mean
+		sum += w * (d.variance[k] + r*r)
+	}
+	return sum
+}
+
+// part returns log(w_k N(y; …)) and the residual of y divided by the variance of part k.
+func (d normals) part(k int, y float64) (logP, pull float64) {
+	v, r := d.q+d.variance[k], y-d.at-d.mean[k]
+	return math.Log(d.w[k]) - 0.5*(r*r/v+math.Log(2*math.Pi*v)), r / v
+}
+
+// LogDensity implements Distribution.
+func (d normals) LogDensity(y float64) float64 {
+	top, sum := math.Inf(-1), 0.0
+	for k := range d.w {
+		logP, _ := d.part(k, y)
+		if logP > top {
+			top, sum = logP, sum*math.Exp(top-logP)
+		}
+		sum += math.Exp(logP - top)
+	}
+	return top + math.Log(sum)
+}
+
+// slope is the derivative of LogDensity.
+func (d normals) slope(y float64) float64 {
+	total, sum := d.LogDensity(y), 0.0
+	for k := range d.w {
+		logP, pull := d.part(k, y)
+		sum -= math.Exp(logP-total) * pull
+	}
+	return sum
+}
+
+// CDF implements Distribution.
+func (d normals) CDF(y float64) float64 {
+	sum := 0.0
+	for k, w := range d.w {
+		sum += w * 0.5 * math.Erfc((d.at+d.mean[k]-y)/math.Sqrt(2*(d.q+d.variance[k])))
+	}
+	return min(sum, 1)
+}
+
+// Quantile implements Distribution.
+func (d normals) Quantile(p float64) float64 {
+	spread := math.Sqrt(d.Variance())
+	start := Normal{d.Mean(), spread}.Quantile(p)
+	return quantile(d.CDF, d.LogDensity, p, start, spread)
+}
+
+// Draw implements Distribution.
+func (d normals) Draw(rng *rand.Rand) float64 {
+	u, k := rng.Float64(), 0
+	for u -= d.w[0]; u > 0 && k < len(d.w)-1; u -= d.w[k] {
+		k++
+	}
+	return d.at + d.mean[k] + math.Sqrt(d.q+d.variance[k])*rng.NormFloat64()
+}

@@ -1,0 +1,89 @@
+package likelihood
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// farTail is the residual, in scales s, up to which the weights of a [givenStudent] serve.
+const farTail = 60
+
+// logPredictive is log E[p(y | f)] for f ~ N(mean, q): the closed form of [StudentT.Objective] for α = 1.
+func (g *givenStudent) logPredictive(y, mean, q float64) float64 {
+	r := (y - mean) / g.scale
+	x, v := r*r/g.nu, q/(g.nu*g.scale*g.scale)
+	var grid scaleGrid
+	grid.fill(0.5*(g.nu+1), x+v)
+	for i, lambda := range grid.lambda {
+		spread := 2 * lambda * v
+		grid.logW[i] -= 0.5*math.Log1p(spread) + lambda*x/(1+spread)
+	}
+	return g.logC + LogSumExp(grid.logW[:])
+}
+
+// scaleMixture is the predictive distribution of Student's t: N(mean, q + s²/λ) for λ ~ Gamma(ν/2, ν/2).
+type scaleMixture struct {
+	*givenStudent
+	mean, q float64 // of the latent value
+}
+
+// Mean implements Distribution.
+func (d scaleMixture) Mean() float64 { return d.mean }
+
+// Variance implements Distribution: q + s²ν/(ν−2), +Inf for ν ≤ 2.
+func (d scaleMixture) Variance() float64 { return d.q + d.givenStudent.Variance(0) }
+
+// LogDensity implements Distribution.
+func (d scaleMixture) LogDensity(y float64) float64 { return d.logPredictive(y, d.mean, d.q) }
+
+// CDF implements Distribution.
+func (d scaleMixture) CDF(y float64) float64 {
+	lower := d.lower(-math.Abs(y - d.mean))
+	if y > d.mean {
+		return 1 - lower
+	}
+	return lower
+}
+
+// lower is P(Y − mean ≤ r) for r ≤ 0.
+func (d scaleMixture) lower(r float64) float64 {
+	if x := r * r / (d.nu * d.scale * d.scale); x > farTail*farTail/d.nu {
+		var g scaleGrid
+		g.fill(d.nu/2, x)
+		sum := 0.0
+		for i, lambda := range g.lambda {
+			sum += math.Exp(g.logW[i]) * d.normal(r, lambda)
+		}
+		return sum
+	}
+	sum := 0.0
+	for i, w := range d.weights {
+		if w > 1e-18 {
+			sum += w * d.normal(r, d.central.lambda[i])
+		}
+	}
+	return sum
+}
+
+// normal is Φ(r/√(q + νs²/(2λ))).
+func (d scaleMixture) normal(r, lambda float64) float64 {
+	return 0.5 * math.Erfc(-r/math.Sqrt(2*d.q+d.nu*d.scale*d.scale/lambda))
+}
+
+// Quantile implements Distribution. The tails are symmetric, so that both have all their digits.
+func (d scaleMixture) Quantile(p float64) float64 {
+	if p > 0.5 {
+		return 2*d.mean - d.Quantile(1-p)
+	}
+	spread := math.Sqrt(d.q + d.scale*d.scale)
+	density := func(r float64) float64 { return d.logPredictive(r, 0, d.q) }
+	return d.mean + quantile(d.lower, density, p, math.Min(distuv.UnitNormal.Quantile(p), 0)*spread, spread)
+}
+
+// Draw implements Distribution.
+func (d scaleMixture) Draw(rng *rand.Rand) float64 {
+	lambda := distuv.Gamma{Alpha: d.nu / 2, Beta: d.nu / 2, Src: rng}.Rand()
+	return d.mean + math.Sqrt(d.q+d.scale*d.scale/lambda)*rng.NormFloat64()
+}

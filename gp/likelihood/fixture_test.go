@@ -115,6 +115,7 @@ func TestPredictiveFixture(t *testing.T) {
 		f.check(t, "mean", fixtureTolerance, func(i int) float64 { return of(i).Mean() })
 		f.check(t, "var", fixtureTolerance, func(i int) float64 { return of(i).Variance() })
 		f.check(t, "cdf", fixtureTolerance, func(i int) float64 { return of(i).CDF(f.y[i][0]) })
+		f.check(t, "crps", 1e-7, func(i int) float64 { return likelihood.CRPS(of(i), f.y[i][0], f.model.Kind()) })
 		if want, ok := f.want("quantiles"); ok {
 			var got []float64
 			for i := range f.m {

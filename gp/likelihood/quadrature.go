@@ -100,7 +100,8 @@ func mode(given Conditional, y []float64, m, sd, alpha float64) (centre, scale f
 	return u, max(scale, 1e-9)
 }
 
-// focused is the operation that computes the grid of each element, from the parts of the targets, mean and sd.
+// focused is the operation that computes the grid of each element, from the parts of the targets, mean, sd and the
+// parameters.
 // Its result has two numbers for each point of each element: the u, then the logW. A change of the grid does not change
 // the integral, so that the result counts as a constant.
 type focused struct {
@@ -113,7 +114,7 @@ func (o focused) Key() string { return fmt.Sprintf("grid of %s %#v, α %x", o.s,
 
 // Shape implements graph.Op.
 func (o focused) Shape(in []tensor.Shape) (tensor.Shape, error) {
-	return append(in[0].Clone(), 2*pointsOf(o.s)), nil
+	return append(in[o.s.Width()].Clone(), 2*pointsOf(o.s)), nil
 }
 
 // Pullback implements graph.Op.
@@ -134,7 +135,7 @@ func focusLoop[T float32 | float64](o focused) func(out []T, x [][]T) error {
 	g, target := newGrid(n), make([]float64, o.s.Width())
 	return func(out []T, x [][]T) error {
 		given, w := o.s.Given(), len(target)
-		for i := range x[0] {
+		for i := range len(out) / (2 * n) {
 			for k := range target {
 				target[k] = float64(x[k][i])
 			}
@@ -180,7 +181,11 @@ func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.
 		}
 		return b.Reshape(b.SumAxis(b.Mul(at(row("u", g.u)), row("weights", w)), -1), mean.Shape()...)
 	}
-	grids := b.Apply(focused{s, alpha}, append(append([]*graph.Node(nil), y...), mean, sd)...)
+	from := append(append([]*graph.Node(nil), y...), mean, sd)
+	for _, p := range s.Params() {
+		from = append(from, b.Param(p)) // so that the grid is computed again when a parameter changes
+	}
+	grids := b.Apply(focused{s, alpha}, from...)
 	if b.Err() != nil {
 		return nil
 	}

@@ -55,9 +55,14 @@ func (d mixed) CDF(y float64) float64 {
 	if d.sd == 0 {
 		return middle
 	}
-	var space [2 * points]float64
-	g := grid{space[:points], space[points:]}
-	g.focus(d.given, []float64{y}, d.mean, d.sd, 1)
+	var space [2 * finePoints]float64
+	centre, scale := mode(d.given, []float64{y}, d.mean, d.sd, 1)
+	n := points
+	if scale < 0.1 {
+		n = finePoints
+	}
+	g := grid{space[:n], space[n : 2*n]}
+	g.around(centre, shape*scale, reach+math.Abs(centre))
 	lower, upper := 0.0, 0.0
 	for i, u := range g.u {
 		if w := math.Exp(g.logW[i]); w > 0 {

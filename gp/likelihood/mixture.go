@@ -132,8 +132,8 @@ func (m mixture) LogPrior(b *graph.Builder) *graph.Node {
 	return sum
 }
 
-// rough implements rough: the logarithm of a sum of several Gaussians bends where one takes the lead of the next.
-func (m mixture) rough() bool { return m.logits.Value.Shape()[0] > 1 }
+// Rough implements [Rough]: the logarithm of a sum of several Gaussians bends where one takes the lead of the next.
+func (m mixture) Rough() bool { return m.logits.Value.Shape()[0] > 1 }
 
 // Given implements Scalar.
 func (m mixture) Given() Conditional { return m.given() }

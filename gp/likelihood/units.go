@@ -3,29 +3,32 @@ package likelihood
 // Rescaler is implemented by a Scalar whose targets have more than one number in the units of the target.
 type Rescaler interface {
 	// Rescale replaces the numbers of y [W] that have the units of the target by their values under f, which
-	// increases.
-	Rescale(y []float64, f func(float64) float64)
+	// increases. density reports whether p(y | f) is a density and not a probability.
+	Rescale(y []float64, f func(float64) float64) (density bool)
 }
 
 // Rescale replaces the numbers of the target y [W] of one output that have the units of the target by their values
-// under f, which increases: the first number, unless the model is a [Rescaler].
-func Rescale(l Likelihood, y []float64, f func(float64) float64) {
+// under f, which increases: the first number, unless the model is a [Rescaler]. density reports whether p(y | f) is a
+// density and not a probability.
+func Rescale(l Likelihood, y []float64, f func(float64) float64) (density bool) {
 	if s, ok := Of(l); ok {
 		if r, ok := s.(Rescaler); ok {
-			r.Rescale(y, f)
-			return
+			return r.Rescale(y, f)
 		}
 	}
 	y[0] = f(y[0])
+	return l.Kind() == Number
 }
 
 // Rescale implements Rescaler: bounds that are open stay open.
-func (censored) Rescale(y []float64, f func(float64) float64) {
+func (censored) Rescale(y []float64, f func(float64) float64) (density bool) {
+	density = y[0] == y[1]
 	for i, v := range y {
 		if v > -openFrom && v < openFrom {
 			y[i] = f(v)
 		}
 	}
+	return density
 }
 
 // Parts divides the variance of the predictive distribution of output c into the part epistemic, which comes from
@@ -39,12 +42,12 @@ func Parts(l Likelihood, c int, mean, variance float64) (epistemic, aleatoric fl
 	if !ok {
 		return 0, total
 	}
-	given := s.Given()
-	sum, squares := 0.0, 0.0
-	eachPoint(mean, variance, func(w, f float64) {
-		v := given.Mean(f)
-		sum, squares = sum+w*v, squares+w*v*v
+	m := newMixed(s, mean, variance)
+	centre := m.expect(m.given.Mean)
+	epistemic = m.expect(func(f float64) float64 {
+		r := m.given.Mean(f) - centre
+		return r * r
 	})
-	epistemic = min(max(squares-sum*sum, 0), total)
+	epistemic = min(epistemic, total)
 	return epistemic, total - epistemic
 }

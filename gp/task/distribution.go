@@ -51,7 +51,7 @@ func (p *Prediction) Distribution(i, t int) likelihood.Distribution {
 	switch {
 	case s.likelihood != nil:
 		shift, scale := s.of.scale(t)
-		return scaled{s.likelihood.Predict(t, s.mean[k], s.variance[k]), shift, scale}
+		return inUnits{s.likelihood.Predict(t, s.mean[k], s.variance[k]), shift, scale}
 	case s.laws != nil:
 		return residual{&s.laws[t], p.Mean[k], s.scale[k]}
 	}
@@ -66,17 +66,27 @@ func (p *Prediction) Quantiles(level float64) []float64 {
 // AppendQuantiles appends [Prediction.Quantiles] to dst.
 func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
 	t, s := max(1, len(p.Targets)), &p.law
-	gauss := -math.Sqrt2 * math.Erfcinv(2*level)
-	for i, mean := range p.Mean {
+	n := len(dst)
+	dst = append(dst, p.Mean...)
+	out := dst[n:]
+	for k := range t {
+		z := 0.0
 		switch {
 		case s.likelihood != nil:
-			dst = append(dst, p.Distribution(i/t, i%t).Quantile(level))
-		case s.laws != nil && i < t:
-			dst = append(dst, mean+s.scale[i]*s.laws[i].Quantile(level))
-		case s.laws != nil: // the quantile of the law follows from the first row, whose scale is positive
-			dst = append(dst, mean+s.scale[i]*(dst[len(dst)-i+i%t]-p.Mean[i%t])/s.scale[i%t])
+		case s.laws != nil:
+			z = s.laws[k].Quantile(level)
 		default:
-			dst = append(dst, mean+gauss*math.Sqrt(max(p.Variance[i], 0)))
+			z = -math.Sqrt2 * math.Erfcinv(2*level)
+		}
+		for i := k; i < len(out); i += t {
+			switch {
+			case s.likelihood != nil:
+				out[i] = p.Distribution(i/t, k).Quantile(level)
+			case s.laws != nil:
+				out[i] += z * s.scale[i]
+			default:
+				out[i] += z * math.Sqrt(max(p.Variance[i], 0))
+			}
 		}
 	}
 	return dst
@@ -111,28 +121,28 @@ func (d residual) Draw(rng *rand.Rand) float64 { return d.mean + d.scale*d.law.D
 // CRPS returns the continuous ranked probability score of y.
 func (d residual) CRPS(y float64) float64 { return d.scale * d.law.CRPS((y-d.mean)/d.scale) }
 
-// scaled is the distribution shift + scale·Y, where Y has the distribution of a model.
-type scaled struct {
+// inUnits is the distribution shift + scale·Y, where Y has the distribution of a model.
+type inUnits struct {
 	likelihood.Distribution         // of Y, in the network's units
 	shift, scale            float64 // from the network's units to the units of the data; 0 and 1 unless Y is a number
 }
 
 // Mean implements likelihood.Distribution.
-func (d scaled) Mean() float64 { return d.shift + d.scale*d.Distribution.Mean() }
+func (d inUnits) Mean() float64 { return d.shift + d.scale*d.Distribution.Mean() }
 
 // Variance implements likelihood.Distribution.
-func (d scaled) Variance() float64 { return d.scale * d.scale * d.Distribution.Variance() }
+func (d inUnits) Variance() float64 { return d.scale * d.scale * d.Distribution.Variance() }
 
 // LogDensity implements likelihood.Distribution.
-func (d scaled) LogDensity(y float64) float64 {
+func (d inUnits) LogDensity(y float64) float64 {
 	return d.Distribution.LogDensity((y-d.shift)/d.scale) - math.Log(d.scale)
 }
 
 // CDF implements likelihood.Distribution.
-func (d scaled) CDF(y float64) float64 { return d.Distribution.CDF((y - d.shift) / d.scale) }
+func (d inUnits) CDF(y float64) float64 { return d.Distribution.CDF((y - d.shift) / d.scale) }
 
 // Quantile implements likelihood.Distribution.
-func (d scaled) Quantile(p float64) float64 { return d.shift + d.scale*d.Distribution.Quantile(p) }
+func (d inUnits) Quantile(p float64) float64 { return d.shift + d.scale*d.Distribution.Quantile(p) }
 
 // Draw implements likelihood.Distribution.
-func (d scaled) Draw(rng *rand.Rand) float64 { return d.shift + d.scale*d.Distribution.Draw(rng) }
+func (d inUnits) Draw(rng *rand.Rand) float64 { return d.shift + d.scale*d.Distribution.Draw(rng) }

@@ -299,20 +299,50 @@ func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 	if err := s.of.checkTargets(y); err != nil {
 		return err
 	}
-	t, values := s.of.size(), graph.Floats(y)
+	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)
+	s.n += y.Shape()[0]
+	if p.law.likelihood != nil || p.law.laws != nil {
+		for i := range p.Mean {
+			s.targets[i%t].AddRow(p.row(i, values[i*w:(i+1)*w]))
+		}
+		return nil
+	}
 	for k := range s.targets {
 		if err := s.targets[k].Add(column(p.Mean, k, t), column(p.Variance, k, t), column(values, k, t)); err != nil {
 			return err
 		}
 	}
-	s.n += y.Shape()[0]
 	return nil
+}
+
+// row returns the scores of value i of a prediction for the target y [W]. A target of several numbers has a negative
+// log-likelihood alone.
+func (p *Prediction) row(i int, y []float64) metric.Row {
+	row := metric.Row{NLL: min(p.nll(i, y), maxNLL), Error: math.NaN(), CRPS: math.NaN(), PIT: math.NaN()}
+	if len(y) > 1 {
+		return row
+	}
+	t, kind := max(1, len(p.Targets)), likelihood.Number
+	if p.law.likelihood != nil {
+		kind = p.law.likelihood.Kind()
+	}
+	d := p.Distribution(i/t, i%t)
+	row.Error, row.PIT = y[0]-p.Mean[i], d.CDF(y[0])
+	if kind != likelihood.Number { // the middle of the step
+		row.PIT = 0.5 * (row.PIT + d.CDF(y[0]-1))
+	}
+	if c, ok := d.(residual); ok {
+		row.CRPS = c.CRPS(y[0])
+	} else {
+		row.CRPS = likelihood.CRPS(d, y[0], kind)
+	}
+	return row
 }
 
 // Scores implements Scorer.
 func (s *regressionScorer) Scores() (Scores, error) {
 	out := Scores{N: s.n, List: []Score{{"NLL", 0}}}
-	for k, name := range s.of.Names {
+	for k, name := range s.of.labels() {
 		r, err := s.targets[k].Result()
 		if err != nil {
 			return Scores{}, err

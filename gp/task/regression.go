@@ -80,7 +80,7 @@ func (r *Regression) checkModel() error {
 		}
 		return nil
 	}
-	l, err := r.Model.Likelihood(1, tensor.Float64)
+	l, err := r.Model.Likelihood()
 	switch {
 	case err != nil:
 		return err
@@ -126,7 +126,7 @@ func (r *Regression) likelihood() likelihood.Likelihood {
 	if r.Model == nil {
 		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
 	}
-	l, err := r.Model.Likelihood(1, tensor.Float64)
+	l, err := r.Model.Likelihood()
 	if err != nil {
 		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
 	}

@@ -207,7 +207,7 @@ func checkFile(t *testing.T, c Case, s *sample) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	got, err := read.Likelihood(s.c, tensor.Float64)
+	got, err := read.Likelihood()
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -222,7 +222,7 @@ func checkFile(t *testing.T, c Case, s *sample) {
 	}
 	for _, p := range c.Likelihood.Params() {
 		delete(read.Params, p.Name)
-		if _, err := read.Likelihood(s.c, tensor.Float64); err == nil {
+		if _, err := read.Likelihood(); err == nil {
 			t.Errorf("no error for a file without %s", p.Name)
 		}
 		break

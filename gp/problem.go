@@ -204,8 +204,8 @@ type Fitted struct {
 	// such as classes.
 	NoiseVariance float64
 	// Likelihood has the other parameters that the fit learned; nil means the likelihood of the problem.
-	Likelihood    likelihood.Likelihood
-	Record        Record // how the fit went
+	Likelihood likelihood.Likelihood
+	Record     Record // how the fit went
 }
 
 // Record describes a fit, for people to read and for reports.

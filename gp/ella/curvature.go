@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
-	"gorgonia.org/tensor"
 )
 
 // curvature is G = Σ_n φ_nᵀ Λ_n φ_n [K,K], in float64, with Λ of unit noise.
@@ -24,11 +25,13 @@ func newCurvature(k int, lik likelihood.Likelihood) *curvature {
 	return &curvature{k: k, g: make([]float64, k*k), lik: likelihood.WithNoise(lik, 1)}
 }
 
-// addRows adds the inputs x [N,…] of examples with the features f. done is called after each batch
+// addRows adds the examples e with the features f. done is called after each batch
 // with the number of its examples. It is an error if G is not finite then.
-func (a *curvature) addRows(ctx context.Context, f *jacobian.Directional, x *tensor.Dense, done func(n int)) error {
-	return f.Each(ctx, x, func(_ int, mean, phi []float64) error {
-		a.add(mean, phi, f.Outputs())
+func (a *curvature) addRows(ctx context.Context, f *jacobian.Directional, e gp.Examples, done func(n int)) error {
+	y, w := graph.Floats(e.Y), a.lik.Width()
+	return f.Each(ctx, e.X, func(first int, mean, phi []float64) error {
+		at := first * f.Outputs() * w
+		a.add(y[at:at+len(mean)*w], mean, phi, f.Outputs())
 		if v := kernel.Sum(a.g); !kernel.Finite(v) {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
@@ -37,10 +40,10 @@ func (a *curvature) addRows(ctx context.Context, f *jacobian.Directional, x *ten
 	})
 }
 
-// add adds examples with the outputs mean [n,C] and the features phi [n,C,K], which it
+// add adds examples with the targets y [n,W·C], the outputs mean [n,C] and the features phi [n,C,K], which it
 // overwrites.
-func (a *curvature) add(mean, phi []float64, c int) {
-	likelihood.RootRows(a.lik, mean, phi, c)
+func (a *curvature) add(y, mean, phi []float64, c int) {
+	likelihood.RootRows(a.lik, y, mean, phi, c)
 	kernel.Syrk(true, a.k, len(mean), 1, phi, a.k, 1, a.g, a.k)
 }
 

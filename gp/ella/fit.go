@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/along"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -129,14 +128,14 @@ func (f *fitting) prepare(ctx context.Context) error {
 func (f *fitting) pass(ctx context.Context) error {
 	n := f.p.Train.N()
 	if !f.s.EarlyStopping {
-		if err := f.add(ctx, f.p.Train.X); err != nil {
+		if err := f.add(ctx, f.p.Train); err != nil {
 			return err
 		}
 		return f.consider()
 	}
 	order := rand.New(rand.NewPCG(f.r.Seed, orderStream)).Perm(n)
 	for rows := range slices.Chunk(order, f.s.CheckEvery) {
-		if err := f.add(ctx, data.TakeRows(f.p.Train.X, rows)); err != nil {
+		if err := f.add(ctx, f.p.Train.Rows(rows)); err != nil {
 			return err
 		}
 		if err := f.consider(); err != nil {
@@ -147,8 +146,8 @@ func (f *fitting) pass(ctx context.Context) error {
 }
 
 // add adds rows to the curvature.
-func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
-	err := f.sums.addRows(ctx, f.features, x, func(n int) {
+func (f *fitting) add(ctx context.Context, e gp.Examples) error {
+	err := f.sums.addRows(ctx, f.features, e, func(n int) {
 		f.seen += n
 		f.tell(unitRows)(f.seen, f.p.Train.N())
 	})

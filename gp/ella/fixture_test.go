@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
@@ -162,7 +161,7 @@ func TestFixtureEarlyStopping(t *testing.T) {
 		k, s := f.s.Rank, signs(b.spectrum.u, f.s.Rank)
 		var sums, nll, full []float64
 		for rows := range slices.Chunk(ints(t, f.Arrays, f.prefix+"es_order"), f.Int(t, f.prefix+"es_batch")) {
-			if err := b.add(t.Context(), data.TakeRows(f.p.Train.X, rows)); err != nil {
+			if err := b.add(t.Context(), f.p.Train.Rows(rows)); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.consider(); err != nil {
@@ -320,7 +319,7 @@ func TestFixtureEllaClasses(t *testing.T) {
 	for i := range some {
 		some[i] = i
 	}
-	if err := b.add(t.Context(), data.TakeRows(p.Train.X, some)); err != nil {
+	if err := b.add(t.Context(), p.Train.Rows(some)); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.consider(); err != nil {

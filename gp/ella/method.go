@@ -15,7 +15,7 @@ var Method = gp.Method{
 	Title:   "Accelerated linearized Laplace approximation (ELLA)",
 	Summary: "LLA of K directions of the weights: the directions along which the outputs at M training rows change most.",
 	Formula: "Q(x,x') = φ(x) (Σ_n φ_nᵀ Λ_n φ_n + I/σ₀²)⁻¹ φ(x')ᵀ,  φ(x) = J(x) v",
-	Symbols: "J is the network's Jacobian in its weights [C,P]; v has the K directions [P,K], of length 1; φ_n is φ at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
+	Symbols: "J is the network's Jacobian in its weights [C,P]; v has the K directions [P,K], of length 1; φ_n is φ at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "The fit takes the tangent kernel of M points and K reverse passes for each point. Each row of the data, and each prediction, then takes the smaller number of K derivatives along directions and C derivatives of outputs. The memory is M² + K·P numbers.",
 	Use:     "Choose ELLA for variances near the training rows from one pass over the data; far from the training rows its variances are too small.",
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",
@@ -78,14 +78,12 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 
 // check refuses settings that contradict each other or the problem.
 func (s *Settings) check(p gp.Problem) error {
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
+	classes := likelihood.IsClass(p.Likelihood)
 	switch {
-	case noisy && s.PointOutput == outputLabel:
+	case !classes && s.PointOutput == outputLabel:
 		return settings.Errorf("point-output %s without classes, expected random", s.PointOutput)
-	case noisy && s.Balanced:
+	case !classes && s.Balanced:
 		return settings.Errorf("balanced without classes")
-	case !noisy && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
 	case s.PriorStd != 0 && s.PriorGrid != nil:
 		return settings.Errorf("prior-std %g together with a prior-grid, expected one of them", s.PriorStd)
 	case s.CheckEvery != 0 && !s.EarlyStopping:
@@ -95,5 +93,5 @@ func (s *Settings) check(p gp.Problem) error {
 	case p.Validation == nil && s.PriorStd == 0:
 		return settings.Errorf("no validation rows, on which a prior standard deviation is found; expected them or a prior-std")
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }

@@ -21,8 +21,8 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"numbers: the noise is given": {Points: 9, Rank: 5, NoiseStd: 0.4},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {
-			_, noisy := p.Likelihood.(likelihood.Gaussian)
-			if noisy && s.Balanced || !noisy && s.NoiseStd > 0 {
+			noisy, classes := likelihood.Noisy(p.Likelihood), likelihood.IsClass(p.Likelihood)
+			if !classes && s.Balanced || !noisy && s.NoiseStd > 0 {
 				return nil
 			}
 			c := s

@@ -31,10 +31,10 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 
 // Add implements gp.Sums.
 func (s *partial) Add(ctx context.Context, e gp.Examples) error {
-	if got, want := e.Y.Shape()[1], s.Features.Outputs(); got != want {
+	if got, want := e.Y.Shape()[1], s.Features.Outputs(); got != want*s.lik.Width() {
 		return fmt.Errorf("ella: %d targets, the network has %d outputs", got, want)
 	}
-	if err := s.sums.addRows(ctx, s.Features, e.X, func(int) {}); err != nil {
+	if err := s.sums.addRows(ctx, s.Features, e, func(int) {}); err != nil {
 		return fmt.Errorf("ella: %w", err)
 	}
 	return nil

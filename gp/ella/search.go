@@ -23,7 +23,7 @@ func (s *Settings) candidates(p gp.Problem) []gp.Candidate {
 
 // heldOut are validation examples with their features.
 type heldOut struct {
-	y, mean []float64             // [n,C]
+	y, mean []float64             // [n,W·C] and [n,C]
 	phi     []float64             // [n,C,K]
 	c, k    int                   // C and K
 	lik     likelihood.Likelihood // of the targets; a noise variance is not used

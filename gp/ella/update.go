@@ -28,7 +28,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	}
 	q.g = slices.Clone(p.g)
 	sums, seen := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, 0
-	err = sums.addRows(ctx, q.Features, more.Train.X, func(n int) {
+	err = sums.addRows(ctx, q.Features, more.Train, func(n int) {
 		seen += n
 		r.Tell(unitRows)(seen, more.Train.N())
 	})

@@ -1,7 +1,9 @@
 package gptest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -26,12 +29,17 @@ type MethodCase struct {
 	// Case adds to the case of a fitted posterior what is known of it, such as the batch
 	// and the prior; nil adds nothing.
 	Case func(p gp.Problem, f *gp.Fitted, c *Case)
+	// Unlimited reports whether a fit with the settings depends on how an observation model writes its parameters,
+	// so that a model and its limit, such as Student's t and the Gaussian, differ; nil means no fit.
+	Unlimited func(gp.Settings) bool
 }
 
 // CheckMethod runs a subtest for each promise that a method of package gp has to keep: for
 // its description, and for its fits to each of [Problems] with each variant of the
 // settings. Each posterior has to keep the promises of [Check]. With -short only the
-// multilayer perceptrons in float64 are fitted.
+// multilayer perceptrons in float64 are fitted. The method serves each of [ModelProblems] or
+// refuses the observation model in one line, see gp.CannotServe; the posteriors have to keep the
+// promises that depend on the model.
 func CheckMethod(t *testing.T, c MethodCase) {
 	t.Helper()
 	t.Run("description", func(t *testing.T) {
@@ -43,13 +51,22 @@ func CheckMethod(t *testing.T, c MethodCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.each(t, problems, c.check)
+	if problems, err = ModelProblems(); err != nil {
+		t.Fatal(err)
+	}
+	c.each(t, problems, c.checkModel)
+}
+
+// each runs a subtest for each problem with each variant.
+func (c MethodCase) each(t *testing.T, problems []Problem, check func(*testing.T, Problem, func(gp.Problem) gp.Settings)) {
 	for _, p := range problems {
 		if testing.Short() && !p.thorough() {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.variants())) {
 			if v := c.variants()[name]; v(p.Problem) != nil {
-				t.Run(p.Name+", "+name, func(t *testing.T) { c.check(t, p, v) })
+				t.Run(p.Name+", "+name, func(t *testing.T) { check(t, p, v) })
 			}
 		}
 	}
@@ -69,16 +86,7 @@ func (c MethodCase) check(t *testing.T, p Problem, variant func(gp.Problem) gp.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range promises {
-		if q.thorough && !p.thorough() {
-			continue
-		}
-		t.Run(q.name, func(t *testing.T) {
-			if err := q.check(f); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	f.keeps(t, func(q promise) bool { return !q.thorough || p.thorough() })
 	t.Run("joint", func(t *testing.T) {
 		if _, joint := f.testCase().Posterior.(gp.JointPosterior); joint != c.Method.Joint {
 			t.Errorf("the method says that its posteriors are joint ones: %t, this one is: %t", c.Method.Joint, joint)
@@ -87,34 +95,80 @@ func (c MethodCase) check(t *testing.T, p Problem, variant func(gp.Problem) gp.S
 	t.Run("posterior", func(t *testing.T) { Check(t, f.testCase()) })
 }
 
+// checkModel checks one variant on a problem with another observation model.
+func (c MethodCase) checkModel(t *testing.T, p Problem, variant func(gp.Problem) gp.Settings) {
+	f, err := newTrial(t.Context(), c, p, variant)
+	if errors.Is(err, gp.ErrProblem) {
+		if err := refusal(err, p); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.keeps(t, func(q promise) bool { return q.model && (!q.thorough || p.thorough()) })
+	q, err := newProbe(t.Context(), f.testCase())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(q.shapes(), q.mean(), q.probabilities(), q.covariance(), q.belowPrior(), q.joint()); err != nil {
+		t.Error(err)
+	}
+}
+
+// refusal checks the error with which a method refuses the observation model of a problem.
+func refusal(err error, p Problem) error {
+	if text := err.Error(); !strings.Contains(text, p.Likelihood.String()) || strings.Contains(text, "\n") {
+		return fmt.Errorf("the method refuses the likelihood %v with the error %q, expected one line that names the likelihood", p.Likelihood, text)
+	}
+	return nil
+}
+
+// keeps runs a subtest for each of the chosen promises.
+func (t *trial) keeps(to *testing.T, chosen func(promise) bool) {
+	for _, q := range promises {
+		if !chosen(q) {
+			continue
+		}
+		to.Run(q.name, func(to *testing.T) {
+			if err := q.check(t); err != nil {
+				to.Error(err)
+			}
+		})
+	}
+}
+
 // thorough says whether promises that take many fits are checked with the problem.
 func (p Problem) thorough() bool {
-	return p.Probe.Dtype() == tensor.Float64 && strings.HasPrefix(p.Name, "MLP")
+	return p.Probe.Dtype() == tensor.Float64 && p.Probe.Dims() == 2
 }
 
 // promise is what a method promises of each fit; check returns what breaks it.
 type promise struct {
 	name     string             // of the subtest
 	thorough bool               // it takes many fits
+	model    bool               // it depends on the observation model
 	check    func(*trial) error // returns what breaks the promise
 }
 
 var promises = []promise{
-	{"settings", false, (*trial).settingsKept},
-	{"nothing else changes", false, (*trial).unchanged},
-	{"record", false, (*trial).record},
-	{"progress", false, (*trial).progress},
-	{"same seed", false, (*trial).sameSeed},
-	{"recorded settings", false, (*trial).sameSettings},
-	{"restored", false, (*trial).restored},
-	{"spoiled arrays", true, (*trial).spoiledArrays},
-	{"spoiled headers", true, (*trial).spoiledHeaders},
-	{"updates", false, (*trial).updates},
-	{"sums", false, (*trial).sums},
-	{"checkpoints", true, (*trial).checkpoints},
-	{"ended context", false, (*trial).endedContext},
-	{"wrong problems", true, (*trial).wrongProblems},
-	{"too little memory", false, (*trial).tooLittleMemory},
+	{name: "settings", check: (*trial).settingsKept},
+	{name: "nothing else changes", model: true, check: (*trial).unchanged},
+	{name: "record", model: true, check: (*trial).record},
+	{name: "progress", check: (*trial).progress},
+	{name: "same seed", check: (*trial).sameSeed},
+	{name: "recorded settings", check: (*trial).sameSettings},
+	{name: "restored", model: true, check: (*trial).restored},
+	{name: "spoiled arrays", thorough: true, check: (*trial).spoiledArrays},
+	{name: "spoiled headers", thorough: true, check: (*trial).spoiledHeaders},
+	{name: "updates", model: true, check: (*trial).updates},
+	{name: "sums", model: true, check: (*trial).sums},
+	{name: "checkpoints", thorough: true, check: (*trial).checkpoints},
+	{name: "ended context", check: (*trial).endedContext},
+	{name: "limits", thorough: true, model: true, check: (*trial).limits},
+	{name: "wrong problems", thorough: true, model: true, check: (*trial).wrongProblems},
+	{name: "too little memory", thorough: true, check: (*trial).tooLittleMemory},
 }
 
 // seed is the seed of all fits that must agree.
@@ -169,7 +223,16 @@ func (t *trial) predict(f *gp.Fitted) (gp.Gaussian, error) {
 // restore restores a state; a panic is an error here.
 func (t *trial) restore(ctx context.Context, s gp.Saved) (p gp.Stored, err error) {
 	defer recovered(&err)
-	return t.Method.Restore(ctx, t.Net, t.Likelihood, s)
+	return t.Method.Restore(ctx, t.Net, cmp.Or(t.fitted.Likelihood, t.Likelihood), s)
+}
+
+// learned returns the likelihood with the noise and the other parameters of the fit.
+func (t *trial) learned() likelihood.Likelihood {
+	l := cmp.Or(t.fitted.Likelihood, t.Likelihood)
+	if v := t.fitted.NoiseVariance; v > 0 {
+		l = likelihood.WithNoise(l, v)
+	}
+	return l.Copy(t.Dtype())
 }
 
 // numbers returns all arrays that a fit must leave unchanged.

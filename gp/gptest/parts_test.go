@@ -159,30 +159,99 @@ func TestScatter(t *testing.T) {
 	const n = 20_000
 	squares := 0.0
 	for range n {
-		f := []float64{1}
-		scatter(likelihood.NewGaussian(noiseStd*noiseStd, tensor.Float64), f, rng)
-		squares += (f[0] - 1) * (f[0] - 1) / n
+		y := scatter(likelihood.NewGaussian(noiseStd*noiseStd, tensor.Float64), []float64{1}, rng)
+		squares += (y[0] - 1) * (y[0] - 1) / n
 	}
 	if got := math.Sqrt(squares); math.Abs(got-noiseStd) > 0.01 {
 		t.Errorf("noise of standard deviation %v, expected %v", got, noiseStd)
 	}
 	latent, count := []float64{0, 1, -1}, make([]float64, 3)
 	for range n {
-		f := slices.Clone(latent)
-		scatter(likelihood.Softmax{}, f, rng)
+		y := scatter(likelihood.Softmax{}, slices.Clone(latent), rng)
 		sum := 0.0
-		for k, v := range f {
+		for k, v := range y {
 			count[k] += v / n
 			sum += v
 		}
-		if sum != 1 || slices.Max(f) != 1 {
-			t.Fatalf("target %v", f)
+		if sum != 1 || slices.Max(y) != 1 {
+			t.Fatalf("target %v", y)
 		}
 	}
 	odds := math.Exp(latent[0]) + math.Exp(latent[1]) + math.Exp(latent[2])
 	for k, v := range latent {
 		if want := math.Exp(v) / odds; math.Abs(count[k]-want) > 0.015 { // some four standard deviations
 			t.Errorf("class %d in %v of the rows, expected %v", k, count[k], want)
+		}
+	}
+}
+
+// TestTargets: a count follows its exposure, a number of known scale its scale, and half of the intervals are
+// single numbers.
+func TestTargets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n, f = 20_000, 0.7
+	draw := func(model, set string, visit func(y []float64)) {
+		l, err := started(model, set, 1, noiseStd*noiseStd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			y := scatter(l, []float64{f}, rng)
+			if err := l.Check(y); err != nil {
+				t.Fatalf("%s: %v are %v", model, y, err)
+			}
+			visit(y)
+		}
+	}
+	excess, squares, seen := 0.0, 0.0, 0.0
+	draw("poisson", `{"exposure": true}`, func(y []float64) { excess += (y[0] - y[1]*math.Exp(f)) / n })
+	draw("heteroscedastic", "", func(y []float64) { squares += math.Pow((y[0]-f)/math.Exp(y[1]), 2) / n })
+	draw("censored", "", func(y []float64) {
+		if y[0] == y[1] {
+			seen += 1.0 / n
+		}
+	})
+	if math.Abs(excess) > 0.05 || math.Abs(math.Sqrt(squares)-noiseStd) > 0.01 || math.Abs(seen-0.5) > 0.02 {
+		t.Errorf("counts exceed their means by %g, noise of standard deviation %g, expected %g, and a share of %g is seen", excess, math.Sqrt(squares), noiseStd, seen)
+	}
+}
+
+// TestStarted: settings that a model does not have, and models that are in no table, are errors.
+func TestStarted(t *testing.T) {
+	for _, c := range []struct{ model, set string }{{"nobody", ""}, {"student-t", "{"}, {"student-t", `{"colour": 1}`}, {"ordinal", `{"classes": 1}`}, {"ordinal", ""}} {
+		if l, err := started(c.model, c.set, 2, 1); err == nil {
+			t.Errorf("%s with the settings %q: %v, expected an error", c.model, c.set, l)
+		}
+	}
+}
+
+// TestModelProblems: each other model of the table has a problem in both element types, Poisson has one more, which passes Check.
+func TestModelProblems(t *testing.T) {
+	all, err := ModelProblems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * (len(likelihood.Names()) - 1); len(all) != want {
+		t.Errorf("%d problems, expected %d", len(all), want)
+	}
+	for _, p := range all {
+		if err := p.Check(); err != nil || p.Outputs() != 2 || likelihood.Noisy(p.Likelihood) && math.Abs(likelihood.NoiseVariance(p.Likelihood)-noiseStd*noiseStd) > 1e-6 {
+			t.Errorf("%s: %d outputs, noise %g, error %v", p.Name, p.Outputs(), likelihood.NoiseVariance(p.Likelihood), err)
+		}
+	}
+}
+
+// TestRefusal: a refusal names the observation model in one line.
+func TestRefusal(t *testing.T) {
+	p, err := newProblem("MLP", 3, tensor.Float64, "softmax", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flaw, ok := range map[string]bool{"refuses by name": true, "refuses without a name": false} {
+		c := MethodCase{Method: toyMethod(flaw)}
+		_, err := newTrial(t.Context(), c, p, c.variants()["defaults"])
+		if wrong := refusal(err, p); !errors.Is(err, gp.ErrProblem) || (wrong == nil) != ok {
+			t.Errorf("%s: error %v, found %v", flaw, err, wrong)
 		}
 	}
 }

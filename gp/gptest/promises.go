@@ -111,7 +111,6 @@ func (t *trial) record() error {
 	if err == nil {
 		err = json.Unmarshal(text, new(gp.Record))
 	}
-	_, noisy := t.Likelihood.(likelihood.Gaussian)
 	switch {
 	case err != nil:
 		return fmt.Errorf("record as JSON: %w", err)
@@ -121,7 +120,7 @@ func (t *trial) record() error {
 		return fmt.Errorf("%d rows and %d validation rows, expected 1 to %d and %d", r.Rows, r.ValidationRows, trainRows, validationRows)
 	case len(r.PriorStds) != max(1, len(r.Groups)):
 		return fmt.Errorf("%d prior standard deviations for the groups %q", len(r.PriorStds), r.Groups)
-	case noisy != (f.NoiseVariance > 0) || !kernel.Finite(f.NoiseVariance):
+	case likelihood.Noisy(t.Likelihood) != (f.NoiseVariance > 0) || !kernel.Finite(f.NoiseVariance):
 		return fmt.Errorf("noise variance %g with the likelihood %v", f.NoiseVariance, t.Likelihood)
 	}
 	for _, v := range r.PriorStds {

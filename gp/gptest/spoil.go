@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
@@ -123,8 +122,8 @@ func (t *trial) wrong() map[string]gp.Problem {
 	change("validation inputs of another type", func(p *gp.Problem) { p.Validation.X = graph.Convert(p.Validation.X, tensor.Float32) })
 	change("infinite inputs", func(p *gp.Problem) { p.Train.X = with(p.Train.X, math.Inf(1)) })
 	change("targets that are no numbers", func(p *gp.Problem) { p.Validation.Y = with(p.Validation.Y, math.NaN()) })
-	if _, classes := t.Likelihood.(likelihood.Softmax); classes {
-		change("classes that are not one-hot", func(p *gp.Problem) { p.Train.Y = with(p.Train.Y, 0.5) })
+	if no := with(t.Train.Y, 0.5); (gp.Examples{X: t.Train.X, Y: no}).Check(t.Likelihood) != nil {
+		change("targets that the likelihood does not have", func(p *gp.Problem) { p.Train.Y = no })
 	}
 	return out
 }

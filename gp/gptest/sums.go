@@ -65,10 +65,7 @@ func (t *trial) sums() error {
 		return nil
 	}
 	p := t.Problem.Problem
-	l := p.Likelihood
-	if v := t.fitted.NoiseVariance; v > 0 {
-		l = likelihood.NewGaussian(v, p.Dtype())
-	}
+	l := t.learned()
 	if _, err := q.Sums(l, gp.Run{}); err != nil {
 		return nil // it is no function of sums
 	}

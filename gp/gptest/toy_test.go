@@ -78,6 +78,9 @@ func (s *toy) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 	for i := range scale {
 		scale[i] = c.Scale * (1 + rng.Float64())
 	}
+	if s.is("takes Student's t for something else") && !likelihood.IsGaussian(p.Likelihood) {
+		scale[0]++
+	}
 	s.resume(r, scale)
 	q := &toyPosterior{point: gp.Point{Net: p.Net, Dtype: p.Dtype()}, h: toyHeader{p.Outputs(), "Toy", p.Train.X.Shape()[1:].Clone()}, scale: scale}
 	return s.fitted(&c, p, q), nil
@@ -114,7 +117,14 @@ func (s *toy) check(ctx context.Context, p gp.Problem, r gp.Run) error {
 	if err := p.Check(); err != nil && !s.is("takes wrong problems") {
 		return err
 	}
-	if c := p.Train.Y.Shape()[1]; c > 3 || c == 3 && noisy(p.Likelihood) || c == 2 && !s.is("takes more targets") && p.Net.Params()[3].Value.Shape()[0] == 1 {
+	switch {
+	case s.is("refuses without a name") && !likelihood.IsGaussian(p.Likelihood):
+		return fmt.Errorf("%w: no Gaussian", gp.ErrProblem)
+	case s.is("refuses by name") && !likelihood.IsGaussian(p.Likelihood):
+		return gp.CannotServe("Toy", p.Likelihood)
+	}
+	w := p.Net.Params()
+	if c := p.Outputs(); c != w[len(w)-1].Value.Shape()[0] && !s.is("takes more targets") {
 		return fmt.Errorf("toy: %d targets", c)
 	}
 	if r.Memory > 0 && r.Memory < 5 && !s.is("unbounded") {
@@ -129,8 +139,6 @@ func (s *toy) check(ctx context.Context, p gp.Problem, r gp.Run) error {
 	}
 	return nil
 }
-
-func noisy(l likelihood.Likelihood) bool { return l != nil && len(l.Params()) > 0 }
 
 // spoil changes what a fit must leave alone.
 func (s *toy) spoil(p gp.Problem) {

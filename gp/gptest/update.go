@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"gorgonia.org/tensor"
 )
 
@@ -59,9 +58,7 @@ func (t *trial) later(from, to int) gp.Problem {
 		rows = append(rows, i)
 	}
 	p.Train, p.Validation = p.Validation.Rows(rows), nil
-	if v := t.fitted.NoiseVariance; v > 0 {
-		p.Likelihood = likelihood.NewGaussian(v, p.Dtype())
-	}
+	p.Likelihood = t.learned()
 	return p
 }
 

@@ -8,7 +8,8 @@
 // g(x) [C] are the network's outputs and J(x) [C,P] is their Jacobian in the P weights.
 // σ₀ is the prior standard deviation, one for all weights or one for each group of weights
 // (Settings.Priors). With Gaussian noise σ is the noise standard deviation and Λ the identity.
-// With softmax classes σ is 1 and Λ = diag(p) − ppᵀ.
+// With softmax classes σ is 1 and Λ = diag(p) − ppᵀ. With any other likelihood Λ is the mean
+// curvature, for noise of the scale σ in units of 1/σ².
 //
 // [Method] and [SubsetMethod] are the methods of package gp, with the settings [Settings] and
 // [SubsetSettings]. Three choices are independent of each other: the weights that are uncertain

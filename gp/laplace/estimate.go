@@ -84,8 +84,8 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 	e := gp.Estimate{Bytes: q.structure.bytes() + int64(q.scan.program.Bytes())}
 	n := d.N()
 	few := min(n, q.scan.batch)
-	some := dense.Rows(d.X, 0, few)
-	pass := func() error { return q.scan.each(ctx, some, q.scan.readable) }
+	some := gp.Examples{X: dense.Rows(d.X, 0, few)}
+	pass := func() error { return q.scan.each(ctx, some.X, q.scan.readable) }
 	rows, err := q.newRooted()
 	if err != nil {
 		return nil, e, err
@@ -95,7 +95,7 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 		q.structure.allocate()
 		pass = func() error {
 			rows.expect(n / few)
-			return rows.sum(ctx, some, func(batch) {})
+			return rows.sum(ctx, some, func(batch, []float64) {})
 		}
 	}
 	took, err := second(pass)

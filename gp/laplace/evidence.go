@@ -11,41 +11,58 @@ import (
 // evidence is what the marginal likelihood needs besides the spectrum of H.
 type evidence struct {
 	likelihood   likelihood.Likelihood // of the targets
-	residuals    float64               // with noise: Σ (y − g)²
-	logLik       float64               // without: Σ log p(y | g)
+	residuals    float64               // with Gaussian noise: Σ (y − g)²
+	logLik       float64               // with other likelihoods: Σ log p(y | g)
 	weights      []float64             // ‖θ̂‖² by part of the prior
 	observations float64               // N·C
+	outputs      int                   // C
+
+	keep bool      // a fit may move a noise that is not Gaussian, which takes y and g
+	y, g []float64 // targets [N·W·C] and outputs [N·C]; nil where the noise of likelihood stays
 }
 
 func (e evidence) noisy() bool { return noisy(e.likelihood) }
 
-// add takes in targets and outputs, [·C] each.
-func (e *evidence) add(y, g []float64, outputs int) {
-	if e.noisy() {
+func (e evidence) gaussian() bool { return likelihood.IsGaussian(e.likelihood) }
+
+// add takes in targets and outputs, [·W·C] and [·C].
+func (e *evidence) add(y, g []float64) {
+	switch {
+	case e.gaussian():
 		for i := range y {
 			e.residuals += (y[i] - g[i]) * (y[i] - g[i])
 		}
-		return
+	case e.keep:
+		e.y, e.g = append(e.y, y...), append(e.g, g...)
+	default:
+		e.logLik = e.densities(e.logLik, e.likelihood, y, g)
 	}
-	for i := 0; i < len(y); i += outputs {
-		e.logLik += e.likelihood.LogDensity(y[i:i+outputs], g[i:i+outputs])
+}
+
+// densities adds log p(y | g) of examples to sum, for a likelihood l.
+func (e evidence) densities(sum float64, l likelihood.Likelihood, y, g []float64) float64 {
+	c, w := e.outputs, e.outputs*l.Width()
+	for i := range len(g) / c {
+		sum += l.LogDensity(y[i*w:(i+1)*w], g[i*c:(i+1)*c])
 	}
+	return sum
 }
 
 // value is the log marginal likelihood of Laplace's approximation,
 //
 //	log p(y | θ̂) − ½ log det(I + THT/s) − ½ Σ_l ‖θ̂_l‖²/σ_l²,
 //
-// with log p(y | θ̂) = −Σ(y−g)²/(2σ²) − NC log(σ√(2π)) for Gaussian noise.
+// with log p(y | θ̂) = −Σ(y−g)²/(2σ²) − NC log(σ√(2π)) for Gaussian noise. With other likelihoods H is that of
+// the mean curvature Λ.
 func (e evidence) value(h hyper, logDet float64) float64 {
 	posterior := logDet
 	for l, prior := range h.prior {
 		posterior += e.weights[l] / (prior * prior)
 	}
-	if !e.noisy() {
-		return e.logLik - 0.5*posterior
+	if e.gaussian() {
+		return -0.5*posterior - 0.5*e.residuals/(h.noise*h.noise) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
 	}
-	return -0.5*posterior - 0.5*e.residuals/(h.noise*h.noise) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
+	return e.logLikelihood(h.noise) - 0.5*posterior
 }
 
 // gradient is the derivative of value in each log σ_l and in log σ, where the data
@@ -56,13 +73,13 @@ func (e evidence) gradient(h hyper, effective []float64) (prior []float64, noise
 		prior = append(prior, e.weights[l]/(sigma*sigma)-effective[l])
 	}
 	if e.noisy() {
-		noise = e.residuals/(h.noise*h.noise) - e.observations + kernel.Sum(effective)
+		noise = e.noiseSlope(h.noise) + kernel.Sum(effective)
 	}
 	return prior, noise
 }
 
 // update returns the hyper-parameters at which the gradient for this γ vanishes:
-// σ₀² = ‖θ̂‖²/γ and σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). It keeps those that h, which has one
+// σ₀² = ‖θ̂‖²/γ, and with Gaussian noise σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). It keeps those that h, which has one
 // prior standard deviation, fixes. A γ outside its bounds is moved to the nearer bound.
 func (e evidence) update(h hyper, effective float64) hyper {
 	lo, hi := e.bounds()
@@ -71,7 +88,7 @@ func (e evidence) update(h hyper, effective float64) hyper {
 		out.prior[0] = math.Sqrt(kernel.Sum(e.weights) / max(effective, lo))
 	}
 	if h.noise == 0 {
-		out.noise = math.Sqrt(e.residuals / (e.observations - min(effective, hi)))
+		out.noise = e.bestNoise(min(effective, hi))
 	}
 	return out
 }
@@ -123,7 +140,9 @@ func (e evidence) solvable(h hyper) error {
 	switch {
 	case h.prior[0] == 0 && kernel.Sum(e.weights) == 0:
 		return fmt.Errorf("laplace: all weights are 0, so the marginal likelihood has no maximum in the prior variance")
-	case h.noise == 0 && e.residuals == 0:
+	case h.noise == 0 && e.keeps() && e.y == nil:
+		return fmt.Errorf("laplace: the noise of the likelihood %v is found by a fit alone", e.likelihood)
+	case h.noise == 0 && !e.keeps() && e.residuals == 0:
 		return fmt.Errorf("laplace: all residuals are 0, so the marginal likelihood has no maximum in the noise variance")
 	}
 	return nil
@@ -139,9 +158,20 @@ func findZero(f func(float64) (float64, error), a, tol float64) error {
 	}
 	b := a - fa // not on this side of the zero
 	fb, err := f(b)
+	if err != nil {
+		return err
+	}
+	_, err = enclosedZero(f, a, fa, b, fb, tol)
+	return err
+}
+
+// enclosedZero is findZero where a and b, with the values fa and fb of f, enclose the zero. It returns
+// the last point.
+func enclosedZero(f func(float64) (float64, error), a, fa, b, fb, tol float64) (float64, error) {
+	var err error
 	for range 100 {
 		if err != nil || math.Abs(fb) <= tol || math.Abs(b-a) <= tol {
-			return err
+			return b, err
 		}
 		c := b - fb*(b-a)/(fb-fa)
 		fc, failed := f(c)
@@ -154,5 +184,5 @@ func findZero(f func(float64) (float64, error), a, tol float64) error {
 		}
 		b, fb, err = c, fc, failed
 	}
-	return fmt.Errorf("laplace: no maximum of the marginal likelihood found near log σ²/σ₀² = %g: off by %g", b, fb)
+	return b, fmt.Errorf("laplace: no maximum of the marginal likelihood found near log σ²/σ₀² = %g: off by %g", b, fb)
 }

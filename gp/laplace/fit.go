@@ -6,14 +6,14 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 // fitOptions returns the LLA posterior of a trained network with the inputs x [N,…] and the
-// targets y [N,C]. The element types of data and network may differ; what is summed
+// targets y [N,W·C]. The element types of data and network may differ; what is summed
 // over the examples is kept in float64.
 //
 // fitOptions passes over the examples once, in batches. Its memory does not grow with their
@@ -42,7 +42,7 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 
 // unfitted returns a posterior before it has seen the examples d.
 func unfitted(net layers.Network, d gp.Examples, o options) (*posterior, error) {
-	return newPosterior(net, d.X.Shape()[1:].Clone(), outputs(d), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
+	return newPosterior(net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
 }
 
 // newPosterior returns a posterior before it has seen the data, which are n inputs of the
@@ -58,7 +58,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opti
 		return nil, err
 	}
 	p := &posterior{
-		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
+		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs), outputs: outputs},
 		examples: n, priors: o.filled().Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 		exact: o.Exact,
 	}
@@ -99,7 +99,11 @@ func newStructure(s *scanner, n int, o options) structure {
 	case o.Structure == kindKFAC:
 		return newKFAC[float64](s, n)
 	}
-	full := newFull(s, o.Space, n*s.outputs)
+	space := o.Space
+	if space == spaceSmaller && likelihood.ByRow(o.likelihood()) {
+		space = spaceWeights // a file of the functions has no targets
+	}
+	full := newFull(s, space, n*s.outputs)
 	if _, ok := full.(*weightSpace); ok && s.isDense() && s.outputs > 1 {
 		full = newDenseLayer(s)
 	}
@@ -113,6 +117,12 @@ func newStructure(s *scanner, n int, o options) structure {
 func (p *posterior) collect(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
 	if err := p.addWeights(); err != nil {
 		return err
+	}
+	if p.evidence.keeps() {
+		if err := p.fits("the posterior, with targets and outputs", p.structure.bytes()+p.evidence.bytes(d)); err != nil {
+			return err
+		}
+		p.evidence.keep = true
 	}
 	p.structure.allocate()
 	return p.take(ctx, d, progress)
@@ -134,20 +144,17 @@ func (p *posterior) finish(ctx context.Context) error {
 
 // add is take without an end of the sums.
 func (p *posterior) add(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
-	c := outputs(d)
-	targets := make([]float64, p.scan.batch*c)
-	return p.sum(ctx, d.X, func(b batch) {
-		y := targets[:b.size()]
-		dense.Copy(y, d.Y, b.first*c)
-		p.evidence.add(y, b.mean(), c)
+	return p.sum(ctx, d, func(b batch, y []float64) {
+		p.evidence.add(y, b.mean())
 		if progress != nil {
 			progress(b.first+b.count, d.N())
 		}
 	})
 }
 
-// sum adds up H, and calls seen after each batch.
-func (p *posterior) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
+// sum adds up H over the examples d, and calls seen with the targets after each batch. The targets may be nil where H
+// does not depend on these.
+func (p *posterior) sum(ctx context.Context, d gp.Examples, seen func(b batch, y []float64)) error {
 	if !p.begun {
 		var err error
 		if p.rooted, err = p.newRooted(); err != nil {
@@ -156,21 +163,24 @@ func (p *posterior) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) 
 		p.begun = true
 	}
 	if p.rooted != nil {
-		return p.rooted.sum(ctx, x, seen)
+		return p.rooted.sum(ctx, d, seen)
 	}
-	return p.sumWhole(ctx, x, seen)
+	return p.sumWhole(ctx, d, seen)
 }
 
 // sumWhole is sum with the whole Jacobian of each example.
-func (p *posterior) sumWhole(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
-	return p.scan.each(ctx, x, func(b batch) error {
-		if !p.evidence.noisy() {
-			b.lambda = p.scan.lambdaOf(p.evidence.likelihood, b.mean())
+func (p *posterior) sumWhole(ctx context.Context, d gp.Examples, seen func(b batch, y []float64)) error {
+	at := targets{from: d}
+	l, identity := likelihood.WithNoise(p.evidence.likelihood, 1), p.evidence.gaussian()
+	return p.scan.each(ctx, d.X, func(b batch) error {
+		y := at.of(b)
+		if !identity {
+			b.lambda = p.scan.lambdaOf(l, y, b.mean())
 		}
 		if err := p.structure.add(b); err != nil {
 			return err
 		}
-		seen(b)
+		seen(b, y)
 		return nil
 	})
 }

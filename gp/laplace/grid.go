@@ -7,16 +7,14 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
 // grid are the hyper-parameters that gridSearch tries, each σ₀ with each σ.
 type grid struct {
 	PriorStds []float64 // σ₀ of all weights; nil: gp.LogSpaced(0.01, 100, 21)
-	NoiseStds []float64 // σ; nil, as with softmax it must be: the posterior's own
+	NoiseStds []float64 // σ; nil, as it must be where there is no noise: the posterior's own
 }
 
 // gridPoint is a point of a grid.
@@ -29,7 +27,7 @@ type gridPoint struct {
 
 // gridSearch returns the posterior at the best point of a grid, and the score of every
 // point. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
-// examples x [N,…] with targets y [N,C] that the fit has not seen. A point takes one
+// examples x [N,…] with targets y [N,W·C] that the fit has not seen. A point takes one
 // factorisation and one prediction, and no pass over the data of the fit. gridSearch
 // returns ctx's error if ctx ends first.
 func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) (*posterior, []gridPoint, error) {
@@ -37,7 +35,7 @@ func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if outputs(d) != p.scan.outputs {
+	if outputs(d, p.evidence.likelihood) != p.scan.outputs {
 		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
 	}
 	var tried []gridPoint
@@ -52,7 +50,7 @@ func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) 
 	return best, tried, nil
 }
 
-// points lists the points of the grid; their noise is 0 with softmax.
+// points lists the points of the grid; their noise is 0 with a likelihood that has none.
 func (g grid) points(p *posterior) (out []hyper) {
 	priors, noises := g.priors(), g.NoiseStds
 	if noises == nil {
@@ -87,15 +85,13 @@ func (p *posterior) try(ctx context.Context, h hyper, d gp.Examples) (*posterior
 	if err != nil {
 		return nil, 0, err
 	}
-	l, c := likelihood.WithNoise(p.evidence.likelihood, h.noise*h.noise), outputs(d)
+	l, at := p.evidence.at(h.noise), targets{from: d}
 	sum, g := 0.0, gp.Gaussian{}
 	err = p.scan.each(ctx, d.X, func(b batch) error {
 		if err := q.predict(b, &g); err != nil {
 			return err
 		}
-		y := make([]float64, b.size())
-		dense.Copy(y, d.Y, b.first*c)
-		sum += float64(b.count) * gp.MeanNLL(l, y, g.Mean, g.Cov, c)
+		sum += float64(b.count) * gp.MeanNLL(l, at.of(b), g.Mean, g.Cov, b.outputs)
 		return nil
 	})
 	if err != nil {

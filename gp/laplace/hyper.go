@@ -59,7 +59,7 @@ func (p partition) sums(byBlock []float64) []float64 {
 }
 
 // hyper are the hyper-parameters as standard deviations; 0 where one is free. The noise is
-// 1 with a likelihood that has none, such as softmax, because H then holds all of Λ.
+// 1 with a likelihood that has none, because H then holds all of Λ.
 type hyper struct {
 	prior []float64 // by part
 	noise float64   // σ

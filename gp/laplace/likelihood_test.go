@@ -14,9 +14,14 @@ import (
 // 0 or 1 of its own. Its Λ is diag(p(1−p)).
 type bernoulli struct{}
 
-func (bernoulli) String() string                            { return "bernoulli" }
-func (bernoulli) Params() []*graph.Param                    { return nil }
-func (b bernoulli) Copy(tensor.Dtype) likelihood.Likelihood { return b }
+func (bernoulli) String() string                                                      { return "bernoulli" }
+func (bernoulli) Kind() likelihood.Kind                                               { return likelihood.Binary }
+func (bernoulli) Width() int                                                          { return 1 }
+func (bernoulli) Check([]float64) error                                               { return nil }
+func (bernoulli) Predict(int, float64, float64) likelihood.Distribution               { return nil }
+func (bernoulli) LogDensityNode(*graph.Builder, *graph.Node, *graph.Node) *graph.Node { return nil }
+func (bernoulli) Params() []*graph.Param                                              { return nil }
+func (b bernoulli) Copy(tensor.Dtype) likelihood.Likelihood                           { return b }
 func (bernoulli) LogPredictive(y, mean, cov []float64) float64 {
 	return bernoulli{}.LogDensity(y, mean)
 }

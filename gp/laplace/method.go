@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -14,7 +15,7 @@ var Method = gp.Method{
 	Title:   "Linearized Laplace approximation (LLA)",
 	Summary: "A Gaussian over the weights of the linearized network, whose precision is the generalised Gauss-Newton matrix, exact or in a smaller form.",
 	Formula: "Q(x,x') = J(x) (H + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n",
-	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
+	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "A fit is one pass over the data. With P weights, N rows and C outputs, full takes memory for min(P, N·C)² numbers and time proportional to min(P, N·C)³; kfac and diag take little more time and memory than the network.",
 	Use:     "Choose the structure full if the network has a few thousand weights or the data have a few thousand rows. Otherwise choose the last layer or kfac.",
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization; Ritter, Botev and Barber 2018, A scalable Laplace approximation for neural networks",
@@ -44,6 +45,12 @@ func fit(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posterior, er
 	return fitOptions(ctx, p.Net, p.Train.X, p.Train.Y, o)
 }
 
+// maximised reports whether settings let the marginal likelihood find hyper-parameters. GP-subset has no
+// setting for that.
+func maximised(given map[string]any) bool {
+	return given["hyper"] == nil || given["hyper"] == hyperMarglik
+}
+
 // fitted returns the posterior with the record of its fit.
 func (p *posterior) fitted(ctx context.Context, of gp.Problem, given map[string]any, notes []string) (*gp.Fitted, error) {
 	effective := p.factor.effective(ctx)
@@ -59,8 +66,10 @@ func (p *posterior) fitted(ctx context.Context, of gp.Problem, given map[string]
 		},
 	}
 	if of.Validation != nil {
-		hyper := given["hyper"]
-		r.ValidationRows, r.Untouched = of.Validation.N(), hyper == nil || hyper == hyperMarglik || hyper == hyperFixed
+		r.ValidationRows, r.Untouched = of.Validation.N(), maximised(given) || given["hyper"] == hyperFixed
+	}
+	if l := of.Likelihood; maximised(given) && !likelihood.IsGaussian(l) && !likelihood.IsClass(l) {
+		r.Notes = append(r.Notes, fmt.Sprintf("The marginal likelihood is Laplace's approximation with the mean curvature of the likelihood %v.", l))
 	}
 	if p.priors != priorsShared {
 		r.Groups = p.Priors()

@@ -15,13 +15,12 @@ type options struct {
 	Weights   chooser       // which are uncertain; nil: All
 	Structure structureKind // of their covariance
 
-	// Likelihood of the targets; nil: Gaussian. The noise variance of a Gaussian one is
-	// not used: σ is NoiseStd.
+	// Likelihood of the targets; nil: Gaussian. The noise variance is not used: σ is NoiseStd.
 	Likelihood likelihood.Likelihood
 
 	Priors   priorsKind // which weights share a σ₀
 	PriorStd float64    // σ₀ of each weight; 0: maximises the marginal likelihood
-	NoiseStd float64    // σ of each target; 0: maximises the marginal likelihood, or softmax
+	NoiseStd float64    // σ of each target; 0: maximises the marginal likelihood, or no noise
 	Ascent   *ascent    // how it is maximised; nil: exactly
 
 	// Rank is the number of eigenvectors of H that the structure LowRank keeps; 0: 100.
@@ -79,12 +78,9 @@ func (o options) likelihood() likelihood.Likelihood {
 	return o.Likelihood
 }
 
-// noisy says whether a likelihood has a noise variance σ², as Gaussian noise has, so that
-// Λ is I/σ². nil stands for Gaussian.
-func noisy(l likelihood.Likelihood) bool {
-	_, gaussian := l.(likelihood.Gaussian)
-	return gaussian || l == nil
-}
+// noisy reports whether a likelihood has a noise scale σ, so that Λ is in proportion to 1/σ². nil
+// stands for Gaussian.
+func noisy(l likelihood.Likelihood) bool { return l == nil || likelihood.Noisy(l) }
 
 // spaceKind is the space in which all of H is represented. The choice changes time and memory,
 // not the result.

@@ -22,6 +22,7 @@ type partial struct {
 
 // Sums implements gp.Summed: H is a sum over examples, and so is the evidence. The whole of H is
 // kept in weight space. The structure LowRank has left out what such a sum needs.
+// A noise that is not Gaussian stays the noise of p.
 func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if _, ok := p.structure.(*lowRank); ok {
 		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, which are no sum over examples; the others are", kindLowRank)
@@ -34,7 +35,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 		h.Space = spaceWeights
 	}
 	h.Limit = cmp.Or(r.Memory, h.Limit)
-	q, err := p.again(h, math.MaxInt32, l)
+	q, err := p.again(h, math.MaxInt32, likelihood.WithNoise(l, p.hyper.noise*p.hyper.noise))
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +48,8 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 // Add implements gp.Sums.
 func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	d, err := newData(e.X, e.Y, options{Likelihood: s.evidence.likelihood})
-	if err == nil && outputs(d) != s.scan.outputs {
-		err = fmt.Errorf("laplace: %d targets, the posterior has %d outputs", outputs(d), s.scan.outputs)
+	if err == nil && outputs(d, s.evidence.likelihood) != s.scan.outputs {
+		err = fmt.Errorf("laplace: %d targets, the posterior has %d outputs", d.Y.Shape()[1], s.scan.outputs)
 	}
 	if err != nil {
 		return err
@@ -84,7 +85,10 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
 	if held != nil {
 		given["hyper"] = hyperGrid
-		noises := new(Settings).gridNoises(q.NoiseStd())
+		var noises []float64
+		if q.evidence.gaussian() { // the sums of another likelihood belong to one noise
+			noises = new(Settings).gridNoises(q.NoiseStd())
+		}
 		if q, _, err = q.gridSearch(ctx, held.X, held.Y, grid{NoiseStds: noises}); err != nil {
 			return nil, err
 		}

@@ -42,8 +42,8 @@ var (
 )
 
 // At returns the posterior for the same data at other hyper-parameters. A 0 stands for the
-// value that maximises the marginal likelihood for the other hyper-parameter; with the
-// softmax likelihood noiseStd must be 0. At takes one factorisation, or about ten where it
+// value that maximises the marginal likelihood for the other hyper-parameter; with a
+// likelihood without noise noiseStd must be 0. At takes one factorisation, or about ten where it
 // maximises.
 func (p *posterior) At(ctx context.Context, priorStd, noiseStd float64) (gp.Stored, error) {
 	return p.at(ctx, priorStd, noiseStd)
@@ -110,7 +110,7 @@ func (p *posterior) Priors() []string { return slices.Clone(p.prior.names) }
 // Parameters returns P, the number of uncertain weights.
 func (p *posterior) Parameters() int { return p.scan.params }
 
-// NoiseStd returns σ, or 0 with the softmax likelihood.
+// NoiseStd returns σ, or 0 with a likelihood without noise.
 func (p *posterior) NoiseStd() float64 {
 	if !p.evidence.noisy() {
 		return 0
@@ -122,7 +122,7 @@ func (p *posterior) NoiseStd() float64 {
 //
 //	log p(y | θ̂) − ½ log det(I + σ₀² H/σ²) − ‖θ̂‖²/(2σ₀²),
 //
-// with σ = 1 for softmax. H and ‖θ̂‖² belong to the uncertain weights. Where σ₀ differs
+// with σ = 1 for a likelihood without noise. H and ‖θ̂‖² belong to the uncertain weights. Where σ₀ differs
 // among these weights, σ₀²H is SHS with S the diagonal matrix of their σ₀, and ‖θ̂‖²/σ₀² a sum.
 func (p *posterior) LogMarginalLikelihood() float64 {
 	return p.evidence.value(p.hyper, p.factor.logDet())

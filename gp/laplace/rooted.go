@@ -5,22 +5,25 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// rooted sums up H of classes from rows of Λ^½ J, each of which takes one pass back through the
+// rooted sums up H of a likelihood without Gaussian noise from rows of Λ^½ J, each of which takes one pass back through the
 // network. All examples go forward, and those rows that a thinning takes go back, in batches of
 // their own.
 type rooted struct {
-	*posterior          // whose H is summed up
-	thinning            // chooses rows
-	to         byRows   // the structure
-	forward    *scanner // the outputs, and the inputs of the layers
-	back       *scanner // of the network pulled, whose inputs wait in x
-	waiting    int      // number of rows that wait
+	*posterior                       // whose H is summed up
+	thinning                         // chooses rows
+	to         byRows                // the structure
+	lik        likelihood.Likelihood // of the targets, with unit noise
+	forward    *scanner              // the outputs, and the inputs of the layers
+	back       *scanner              // of the network pulled, whose inputs wait in x
+	waiting    int                   // number of rows that wait
 }
 
 // byRows is a structure that takes rows of Λ^½ J one by one, in batches with one output.
@@ -54,10 +57,10 @@ func (n pulled) Forward(b *graph.Builder, in *graph.Node) *graph.Node {
 func (p *posterior) newRooted() (*rooted, error) {
 	s := p.scan
 	of, ok := p.structure.(byRows)
-	if p.evidence.noisy() || !ok || !s.passesBack() {
+	if p.evidence.gaussian() || !ok || !s.passesBack() {
 		return nil, nil
 	}
-	r := &rooted{posterior: p, to: of}
+	r := &rooted{posterior: p, to: of, lik: likelihood.WithNoise(p.evidence.likelihood, 1)}
 	if !p.exact {
 		r.epsilon = thinned
 	}
@@ -135,20 +138,21 @@ func (r *rooted) bytes() int64 {
 	return int64(r.scan.program.Bytes() + r.forward.program.Bytes() + r.back.program.Bytes())
 }
 
-// sum adds up H over the inputs x and calls seen after each batch, as posterior.sum does.
-func (r *rooted) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
-	c := r.scan.outputs
-	err := r.forward.each(ctx, x, func(b batch) error {
+// sum adds up H over the examples d and calls seen after each batch, as posterior.sum does.
+func (r *rooted) sum(ctx context.Context, d gp.Examples, seen func(b batch, y []float64)) error {
+	c, at := r.scan.outputs, targets{from: d}
+	err := r.forward.each(ctx, d.X, func(b batch) error {
+		y := at.of(b)
 		if err := r.to.addInputs(b); err != nil {
 			return err
 		}
 		mean := b.mean()
 		for i := range b.count {
-			if err := r.example(b, i, mean[i*c:(i+1)*c]); err != nil {
+			if err := r.example(b, i, rowOf(y, i*c, len(mean), c), mean[i*c:(i+1)*c]); err != nil {
 				return err
 			}
 		}
-		seen(b)
+		seen(b, y)
 		return nil
 	})
 	if err != nil {
@@ -157,9 +161,9 @@ func (r *rooted) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) err
 	return r.flush(ctx)
 }
 
-// example takes rows of example i, with these outputs.
-func (r *rooted) example(b batch, i int, outputs []float64) error {
-	r.look(r.evidence.likelihood, outputs)
+// example takes rows of example i, with these targets and outputs.
+func (r *rooted) example(b batch, i int, y, outputs []float64) error {
+	r.look(r.lik, y, outputs)
 	for c := range outputs {
 		if row := r.row(c); r.takes(row) {
 			if err := r.push(b, i, row); err != nil {

@@ -90,9 +90,8 @@ func (s *Settings) complete(p gp.Problem) (*Settings, error) {
 // noise, see docs/uncertainty.md. The marginal likelihood is left where only it can do what
 // the other settings ask for.
 func (s *Settings) hyper(p gp.Problem) string {
-	_, numbers := p.Likelihood.(likelihood.Gaussian)
 	ascent := s.AscentSteps > 0 || s.AscentRate > 0
-	if p.Validation == nil || numbers && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.priors() != priorsShared || ascent {
+	if p.Validation == nil || likelihood.Noisy(p.Likelihood) && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.priors() != priorsShared || ascent {
 		return hyperMarglik
 	}
 	return hyperGrid
@@ -104,8 +103,6 @@ func (s *Settings) check(p gp.Problem) error {
 	switch {
 	case s.Rank > 0 && s.structure() != kindLowRank:
 		return settings.Errorf("rank %d with the structure %s, expected lowrank", s.Rank, s.Structure)
-	case s.NoiseStd > 0 && !noisy(p.Likelihood):
-		return settings.Errorf("noise-std %g for classes, which have no noise", s.NoiseStd)
 	case s.Subset > p.Train.N():
 		return settings.Errorf("subset %d, expected at most the %d training rows", s.Subset, p.Train.N())
 	case s.Hyper == hyperFixed && s.PriorStd == 0:
@@ -120,7 +117,7 @@ func (s *Settings) check(p gp.Problem) error {
 	if _, err := s.weights()(p.Net); err != nil {
 		return settings.Errorf("weights: %w", err)
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }
 
 func (s *Settings) structure() structureKind {

@@ -254,7 +254,7 @@ func TestSettingsErrors(t *testing.T) {
 		{reg, Settings{Rank: 3}, "rank 3 with the structure full, expected lowrank"},
 		{reg, Settings{PriorStd: -1}, "prior-std: expected a number above 0"},
 		{reg, Settings{NoiseStd: math.NaN()}, "noise-std: expected a number above 0"},
-		{cls, Settings{NoiseStd: 1}, "noise-std 1 for classes"},
+		{cls, Settings{NoiseStd: 1}, "noise-std 1 with classes"},
 		{reg, Settings{Subset: 23}, "subset 23, expected at most the 22 training rows"},
 		{reg, Settings{Hyper: "fixed"}, "hyper fixed needs a prior-std"},
 		{reg, Settings{Hyper: "fixed", PriorStd: 1, AscentSteps: 3}, "expected no ascent"},

@@ -18,10 +18,10 @@ type header struct {
 	Weights    []string      `json:"weights"`    // names of the uncertain parameters
 	Structure  structureKind `json:"structure"`  // of H
 	Space      spaceKind     `json:"space"`      // of the structure Full
-	Likelihood string        `json:"likelihood"` // gaussian or softmax
+	Likelihood string        `json:"likelihood"` // name of the observation model
 	Priors     priorsKind    `json:"priors"`     // which weights share a σ₀
 	PriorStds  []float64     `json:"prior_stds"` // σ₀ by group of weights
-	NoiseStd   float64       `json:"noise_std"`  // 0 with softmax
+	NoiseStd   float64       `json:"noise_std"`  // 0 where there is no noise
 
 	Rank     int   `json:"rank,omitempty"`  // of the structure LowRank
 	Exact    bool  `json:"exact,omitempty"` // see Options
@@ -31,8 +31,8 @@ type header struct {
 	Batch    int   `json:"batch"`           // size; the last bits of predictions depend on it
 	Limit    int64 `json:"memory_limit"`    // bytes
 
-	Residuals     float64 `json:"squared_residuals"` // sum over examples and outputs
-	LogLikelihood float64 `json:"log_likelihood"`    // sum over examples
+	Residuals     float64 `json:"squared_residuals"` // with Gaussian noise: sum over examples and outputs
+	LogLikelihood float64 `json:"log_likelihood"`    // with other likelihoods: sum over examples
 }
 
 // maxStateBatch bounds the memory that the batch of a header may ask for.
@@ -45,7 +45,7 @@ func (p *posterior) Header() header {
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
 		Examples: p.examples, Input: p.scan.x.Shape()[1:].Clone(), Outputs: p.scan.outputs,
 		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit, Exact: p.exact,
-		Residuals: p.evidence.residuals, LogLikelihood: p.evidence.logLik,
+		Residuals: p.evidence.residuals, LogLikelihood: p.evidence.logLikelihood(p.hyper.noise),
 	}
 	for _, w := range p.scan.weights {
 		h.Weights = append(h.Weights, w.Name)
@@ -125,7 +125,7 @@ func (p *posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
 		f.allocate()
 		x := dense.Of(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
-		if err := p.sum(ctx, x, func(batch) {}); err != nil {
+		if err := p.sum(ctx, gp.Examples{X: x}, func(batch, []float64) {}); err != nil {
 			return err
 		}
 		return f.finish(ctx)

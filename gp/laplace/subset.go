@@ -14,7 +14,7 @@ var SubsetMethod = gp.Method{
 	Title:   "Gaussian process on a subset of the data",
 	Summary: "Exact LLA on some training rows, drawn at random, as if they were all rows.",
 	Formula: "Q(x,x') = J(x) (H + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n over the subset",
-	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
+	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "A fit takes memory for min(P, points·C)² numbers and time proportional to min(P, points·C)³, for any number of rows.",
 	Use:     "Choose this method as a baseline; it ignores all rows outside the subset.",
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization",

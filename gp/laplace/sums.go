@@ -10,14 +10,14 @@ import (
 // lambda is Λ of each example of a batch, in the form of likelihood.Root.
 type lambda struct{ weights, mean []float64 } // [count·C]
 
-// lambdaOf returns Λ of each example with the outputs f, until the next batch.
-func (s *scanner) lambdaOf(l likelihood.Likelihood, f []float64) *lambda {
+// lambdaOf returns Λ of each example with the targets y, which may be nil, and the outputs f, until the next batch.
+func (s *scanner) lambdaOf(l likelihood.Likelihood, y, f []float64) *lambda {
 	n, r := len(f), &s.lambda
 	if len(r.weights) < n {
 		r.weights, r.mean = make([]float64, n), make([]float64, n)
 	}
 	for i := 0; i < n; i += s.outputs {
-		l.Root(r.weights[i:i+s.outputs], r.mean[i:i+s.outputs], f[i:i+s.outputs])
+		likelihood.RootOf(l, r.weights[i:i+s.outputs], r.mean[i:i+s.outputs], rowOf(y, i, n, s.outputs), f[i:i+s.outputs])
 	}
 	return r
 }

@@ -35,13 +35,13 @@ const (
 	keptRows = 2048
 )
 
-// look computes the rows of an example with the outputs f.
-func (t *thinning) look(l likelihood.Likelihood, f []float64) {
+// look computes the rows of an example with the targets y, which may be nil, and the outputs f.
+func (t *thinning) look(l likelihood.Likelihood, y, f []float64) {
 	c := len(f)
 	if len(t.m) < c {
 		t.rows, t.w, t.m = make([]float64, c*c), make([]float64, c), make([]float64, c)
 	}
-	l.Root(t.w, t.m, f)
+	likelihood.RootOf(l, t.w, t.m, y, f)
 	for i, w := range t.w {
 		row := t.row(i)
 		copy(row, t.m)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -34,7 +35,7 @@ func TestThinning(t *testing.T) {
 			for k, v := range lambda {
 				all[k] += v
 			}
-			thin.look(likelihood.Softmax{}, f)
+			thin.look(likelihood.Softmax{}, nil, f)
 			for k := range c {
 				if row := thin.row(k); thin.takes(row) {
 					add(&got, row)
@@ -114,7 +115,7 @@ func TestRooted(t *testing.T) {
 				whole, rooted := p.unfitted(t, d, o), p.unfitted(t, d, o)
 				whole.structure.allocate()
 				rooted.structure.allocate()
-				if err := whole.sumWhole(t.Context(), d.X, func(batch) {}); err != nil {
+				if err := whole.sumWhole(t.Context(), d, func(batch, []float64) {}); err != nil {
 					t.Fatal(err)
 				}
 				r, err := rooted.newRooted()
@@ -123,7 +124,7 @@ func TestRooted(t *testing.T) {
 				}
 				count := &countedRows{byRows: r.to}
 				r.to = count
-				if err := r.sum(t.Context(), d.X, func(batch) {}); err != nil {
+				if err := r.sum(t.Context(), d, func(batch, []float64) {}); err != nil {
 					t.Fatal(err)
 				}
 				want, got := summed(t, whole), summed(t, rooted)
@@ -206,12 +207,12 @@ func checkAllocations(t *testing.T, what string, p problem, o options) {
 		t.Fatal(err)
 	}
 	pass := func(n int) float64 {
-		some := dense.Rows(d.X, 0, n)
+		some := gp.Examples{X: dense.Rows(d.X, 0, n)}
 		return testing.AllocsPerRun(5, func() {
 			if r == nil {
-				err = q.sumWhole(t.Context(), some, func(batch) {})
+				err = q.sumWhole(t.Context(), some, func(batch, []float64) {})
 			} else {
-				err = r.sum(t.Context(), some, func(batch) {})
+				err = r.sum(t.Context(), some, func(batch, []float64) {})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -239,7 +240,7 @@ func TestRootedInParts(t *testing.T) {
 		q.structure.allocate()
 		for first := 0; first < d.N(); first += d.N() / parts {
 			some := dense.Rows(d.X, first, first+d.N()/parts)
-			if err := q.sum(t.Context(), some, func(batch) {}); err != nil {
+			if err := q.sum(t.Context(), gp.Examples{X: some}, func(batch, []float64) {}); err != nil {
 				t.Fatal(err)
 			}
 		}

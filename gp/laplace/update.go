@@ -24,7 +24,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if _, ok := p.structure.(*lowRank); ok {
 		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, to which rows cannot be added exactly; with the others they can", kindLowRank)
 	}
-	h, l := p.Header(), p.evidence.likelihood
+	h, l := p.Header(), p.evidence.at(p.hyper.noise)
 	if own := more.Likelihood.String(); own != h.Likelihood {
 		return nil, fmt.Errorf("laplace: examples with the likelihood %s, the posterior has %s", own, h.Likelihood)
 	}
@@ -32,7 +32,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if err != nil {
 		return nil, err
 	}
-	if c, shape := outputs(d), d.X.Shape()[1:]; c != h.Outputs || !slices.Equal(shape, h.Input) {
+	if c, shape := outputs(d, l), d.X.Shape()[1:]; c != h.Outputs || !slices.Equal(shape, h.Input) {
 		return nil, fmt.Errorf("laplace: examples of shape %v with %d targets, the posterior was fitted to %v with %d", shape, c, h.Input, h.Outputs)
 	}
 	h.Examples, h.Limit = h.Examples+d.N(), cmp.Or(r.Memory, h.Limit)
@@ -40,7 +40,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if err != nil {
 		return nil, err
 	}
-	q.evidence.residuals, q.evidence.logLik, q.evidence.weights = p.evidence.residuals, p.evidence.logLik, p.evidence.weights
+	q.evidence.residuals, q.evidence.logLik, q.evidence.weights = h.Residuals, h.LogLikelihood, p.evidence.weights
 	q.structure.resume(p.structure)
 	if err := q.take(ctx, d, r.Tell("rows")); err != nil {
 		return nil, err

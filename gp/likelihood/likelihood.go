@@ -94,7 +94,10 @@ func NoiseVariance(l Likelihood) float64 {
 }
 
 // Noisy reports whether l has a noise whose scale a method can choose, see [LocationScale].
-func Noisy(l Likelihood) bool { return NoiseVariance(l) > 0 }
+func Noisy(l Likelihood) bool {
+	_, ok := l.(LocationScale)
+	return ok
+}
 
 // IsGaussian reports whether l has Gaussian noise of one variance, which closed forms need.
 func IsGaussian(l Likelihood) bool {

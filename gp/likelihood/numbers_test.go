@@ -77,7 +77,7 @@ func TestRootRows(t *testing.T) {
 			want.Add(want, &all)
 		}
 		roots := slices.Clone(phi)
-		likelihood.RootRows(l, d.mean, roots, outputs)
+		likelihood.RootRows(l, nil, d.mean, roots, outputs)
 		r := mat.NewDense(batch*outputs, k, roots)
 		var got mat.Dense
 		got.Mul(r.T(), r)

@@ -191,7 +191,7 @@ func TestEllaAndLLA(t *testing.T) {
 func fitSFR(t *testing.T, p gp.Problem, points int) sfrPosterior {
 	t.Helper()
 	s := sfr.Settings{Points: points, Outputs: "joint", OwnMean: true, PriorStd: priorStd}
-	if likelihood.NoiseVariance(p.Likelihood) > 0 {
+	if likelihood.Noisy(p.Likelihood) {
 		s.NoiseStd = noiseStd
 	}
 	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 5})
@@ -238,24 +238,45 @@ func TestSFRAndElla(t *testing.T) {
 	fixture.Close(t, "covariance", sum, covariance(t, fitSFR(t, p, 12), probe), 1e-6)
 }
 
-// TestSFRAndLLA: with all rows for points SFR of joint outputs is exact LLA, for numbers and
-// classes, and so it is after rows were added to both.
-func TestSFRAndLLA(t *testing.T) {
-	for _, classes := range []bool{false, true} {
-		p, probe := regression(t, 12, 2)
-		noise := noiseStd
-		if classes {
-			p.Likelihood, noise = likelihood.Softmax{}, 0
-			for i := range p.Train.Y.Float64s() {
-				p.Train.Y.Float64s()[i] = float64((i/2 + i) % 2)
-			}
+// withModel returns a regression of c outputs with a model of the table, and targets that suit the model.
+func withModel(t *testing.T, model string, rows, c int) (p gp.Problem, probe *tensor.Dense) {
+	t.Helper()
+	p, probe = regression(t, rows, c)
+	m, err := likelihood.Lookup(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := m.New().Start(c, []float64{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Likelihood = likelihood.WithNoise(l, noiseStd*noiseStd)
+	if y := p.Train.Y.Float64s(); l.Kind() != likelihood.Number {
+		for i := range y {
+			y[i] = float64((i/2 + i) % 2)
 		}
-		q := fitSFR(t, p, 12)
-		lla, err := (&laplace.Settings{PriorStd: priorStd, NoiseStd: noise}).Posterior(t.Context(), p, gp.Run{})
+	}
+	if l.Width() == 2 {
+		var pairs []float64
+		for _, v := range p.Train.Y.Float64s() {
+			pairs = append(pairs, v, max(v, 0))
+		}
+		p.Train.Y = tensor.New(tensor.WithShape(rows, 2*c), tensor.WithBacking(pairs))
+	}
+	return p, probe
+}
+
+// TestSFRAndLLA: with all rows for points SFR of joint outputs is exact LLA, for every observation model, and so
+// it is after rows were added to both.
+func TestSFRAndLLA(t *testing.T) {
+	for _, model := range likelihood.Names() {
+		p, probe := withModel(t, model, 12, 2)
+		lla, err := llaSettings(p).Posterior(t.Context(), p, gp.Run{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, fmt.Sprint("classes ", classes), covariance(t, q, probe), covariance(t, lla, probe), 1e-6)
+		q := fitSFR(t, p, 12)
+		fixture.Close(t, model, covariance(t, q, probe), covariance(t, lla, probe), 1e-6)
 		more := p
 		more.Train = p.Train.Rows([]int{1, 1, 3, 7})
 		a, err := q.Update(t.Context(), more, gp.Run{})
@@ -266,7 +287,37 @@ func TestSFRAndLLA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, fmt.Sprint("classes ", classes, ", updated"), covariance(t, a, probe), covariance(t, b, probe), 1e-6)
+		fixture.Close(t, model+", updated", covariance(t, a, probe), covariance(t, b, probe), 1e-6)
+	}
+}
+
+// llaSettings are the settings of exact LLA at the standard deviations of the tests.
+func llaSettings(p gp.Problem) *laplace.Settings {
+	s := &laplace.Settings{PriorStd: priorStd}
+	if likelihood.Noisy(p.Likelihood) {
+		s.NoiseStd = noiseStd
+	}
+	return s
+}
+
+// TestEllaAndLLAOfModels: ELLA with all directions of all training rows is LLA at these rows, for every observation
+// model of one output.
+func TestEllaAndLLAOfModels(t *testing.T) {
+	for _, model := range likelihood.Names() {
+		if model == "softmax" {
+			continue // which has two outputs and more
+		}
+		p, _ := withModel(t, model, 12, 1)
+		lla, err := llaSettings(p).Posterior(t.Context(), p, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := ella.Settings{Points: 12, Rank: 12, PriorStd: priorStd, NoiseStd: llaSettings(p).NoiseStd}
+		f, err := s.Fit(t.Context(), p, gp.Run{Seed: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, model, covariance(t, f.Posterior, p.Train.X), covariance(t, lla, p.Train.X), 1e-7)
 	}
 }
 

@@ -55,7 +55,7 @@ type fitting struct {
 	limit int64      // bytes
 	notes []string   // of the record
 
-	prior, noise float64 // σ₀ and σ; σ is 0 with classes
+	prior, noise float64 // σ₀ and σ; σ is 0 with a likelihood without noise
 
 	mu   sync.Mutex // guards done
 	done int        // experts
@@ -75,8 +75,7 @@ func (f *fitting) gate(ctx context.Context) (*gate, error) {
 // largest marginal likelihood there.
 func (f *fitting) standardDeviations(ctx context.Context) error {
 	f.prior, f.noise = f.s.PriorStd, f.s.NoiseStd
-	_, noisy := f.p.Likelihood.(likelihood.Gaussian)
-	if f.prior > 0 && (f.noise > 0 || !noisy) {
+	if f.prior > 0 && (f.noise > 0 || !likelihood.Noisy(f.p.Likelihood)) {
 		return nil
 	}
 	s := f.lla()
@@ -89,6 +88,9 @@ func (f *fitting) standardDeviations(ctx context.Context) error {
 		return fmt.Errorf("moe: standard deviations: %w", err)
 	}
 	f.prior, f.noise = q.Record.PriorStds[0], math.Sqrt(q.NoiseVariance)
+	if l := f.p.Likelihood; !likelihood.IsGaussian(l) && !likelihood.IsClass(l) {
+		f.notes = append(f.notes, q.Record.Notes...)
+	}
 	return nil
 }
 

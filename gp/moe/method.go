@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -14,7 +13,7 @@ var Method = gp.Method{
 	Title:   "Mixture of experts of linearized Laplace approximations (MoE LLA)",
 	Summary: "Exact LLA of the rows near an input: each cluster of rows has its own expert.",
 	Formula: "Q(x,x) = J(x) (Σ_n J_nᵀ Λ_n J_n + I/σ₀²)⁻¹ J(x)ᵀ over the rows n of the cluster of x and of its neighbours",
-	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
+	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "An expert with n rows takes memory for min(P, n·C)² numbers and time proportional to min(P, n·C)³; with experts of equal size the cost is linear in the number of rows.",
 	Use:     "Choose MoE LLA if the matrices of LLA are too large; its variances are local, and equal the variances of LLA or exceed them.",
 	Source:  "Lee, Humt, Feng and Triebel 2020, Estimating model uncertainty of neural networks in sparse information form; Lee et al. 2021, Trust your robots! Predictive uncertainty estimation of neural networks with sparse Gaussian processes",
@@ -51,8 +50,8 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		return s, err
 	}
 	n := p.Train.N()
-	if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd != 0 {
-		return s, settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
+	if err := gp.CheckNoiseStd(s.NoiseStd, p.Likelihood); err != nil {
+		return s, err
 	}
 	if s.Experts == 0 {
 		s.Experts = max(1, min(50, n/100))

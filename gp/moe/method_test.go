@@ -20,7 +20,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"numbers: the noise is given": {Experts: 2, Points: 6, PriorStd: 0.7, NoiseStd: 0.4},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {
-			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd > 0 {
+			if !likelihood.Noisy(p.Likelihood) && s.NoiseStd > 0 {
 				return nil
 			}
 			c := s

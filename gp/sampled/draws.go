@@ -5,10 +5,11 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
-	"gorgonia.org/tensor"
 )
 
 // Random streams of a seed: one for each sample of each.
@@ -25,10 +26,16 @@ type curvature struct {
 	c   int                   // outputs
 }
 
-// times returns Λ_n f_n for outputs out [n,C] and f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ
+// rows returns the targets of n rows from number first on, of y [N,W·C].
+func (k curvature) rows(y []float64, first, n int) []float64 {
+	w := k.c * k.lik.Width()
+	return y[first*w : (first+n)*w]
+}
+
+// times returns Λ_n f_n for targets y [n,W·C], outputs out [n,C] and f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ
 // it is r − m Σ_c r_c, where r_c = w_c (f_c − m·f).
-func (k curvature) times(out, f []float64) []float64 {
-	return k.each(out, func(at int, w, m, r []float64) {
+func (k curvature) times(y, out, f []float64) []float64 {
+	return k.each(y, out, func(at int, w, m, r []float64) {
 		row := f[at : at+k.c]
 		centre := kernel.Dot(m, row)
 		for c := range r {
@@ -38,8 +45,8 @@ func (k curvature) times(out, f []float64) []float64 {
 }
 
 // root returns R_n ε_n, with R Rᵀ = Λ: r_c = √w_c ε_c in the same formula.
-func (k curvature) root(out []float64, epsilon func() float64) []float64 {
-	return k.each(out, func(_ int, w, _, r []float64) {
+func (k curvature) root(y, out []float64, epsilon func() float64) []float64 {
+	return k.each(y, out, func(_ int, w, _, r []float64) {
 		for c := range r {
 			r[c] = math.Sqrt(w[c]) * epsilon()
 		}
@@ -47,11 +54,11 @@ func (k curvature) root(out []float64, epsilon func() float64) []float64 {
 }
 
 // each returns r − m Σ_c r_c for each row, with the r that write writes.
-func (k curvature) each(out []float64, write func(at int, w, m, r []float64)) []float64 {
+func (k curvature) each(y, out []float64, write func(at int, w, m, r []float64)) []float64 {
 	w, m, all := make([]float64, k.c), make([]float64, k.c), make([]float64, len(out))
 	for at := 0; at < len(out); at += k.c {
 		r := all[at : at+k.c]
-		k.lik.Root(w, m, out[at:at+k.c])
+		likelihood.RootOf(k.lik, w, m, k.rows(y, at/k.c, 1), out[at:at+k.c])
 		write(at, w, m, r)
 		kernel.Axpy(-kernel.Sum(r), m, r)
 	}
@@ -62,9 +69,9 @@ func (k curvature) each(out []float64, write func(at int, w, m, r []float64)) []
 // for standard normal ε_n [C]. The sample for the prior precision λ is (M + λI)⁻¹ (√λ z + u).
 type draws struct{ z, u []float64 }
 
-// newDraws draws z, and computes u in one pass over the rows x. A sample's numbers depend on
+// newDraws draws z, and computes u in one pass over the examples e. A sample's numbers depend on
 // the seed and its own number alone.
-func newDraws(ctx context.Context, l *linear, k curvature, x *tensor.Dense, samples int, seed uint64) (draws, error) {
+func newDraws(ctx context.Context, l *linear, k curvature, e gp.Examples, samples int, seed uint64) (draws, error) {
 	z, noise := make([]float64, samples*l.p), make([]func() float64, samples)
 	for s := range noise {
 		rng := rand.New(rand.NewPCG(seed, weightStream+uint64(s)))
@@ -73,15 +80,16 @@ func newDraws(ctx context.Context, l *linear, k curvature, x *tensor.Dense, samp
 		}
 		noise[s] = rand.New(rand.NewPCG(seed, rowStream+uint64(s))).NormFloat64
 	}
-	u, err := project(ctx, l, k, x, noise)
+	u, err := project(ctx, l, k, e, noise)
 	return draws{z, u}, err
 }
 
 // project returns u for the noise of each sample, whose numbers are taken output by output.
-func project(ctx context.Context, l *linear, k curvature, x *tensor.Dense, noise []func() float64) ([]float64, error) {
+func project(ctx context.Context, l *linear, k curvature, e gp.Examples, noise []func() float64) ([]float64, error) {
+	y := graph.Floats(e.Y)
 	u := make([]float64, len(noise)*l.p)
-	return u, l.sweep(ctx, pull, x, dense.Indices(len(noise)), nil, u, func(s, _ int, out, _ []float64) []float64 {
-		return k.root(out, noise[s])
+	return u, l.sweep(ctx, pull, e.X, dense.Indices(len(noise)), nil, u, func(s, first int, out, _ []float64) []float64 {
+		return k.root(k.rows(y, first, len(out)/k.c), out, noise[s])
 	})
 }
 

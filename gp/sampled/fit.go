@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
-	"gorgonia.org/tensor"
 )
 
 // Fit implements gp.Settings. A fit that is interrupted keeps its state in the checkpoint.
@@ -56,7 +55,7 @@ type fitting struct {
 	curvature                           // Λ of each row
 	draws                               // the right-hand sides of the samples' equations
 	sketch    *sketch                   // the preconditioner
-	y         []float64                 // targets [N,C]
+	y         []float64                 // targets [N,W·C]
 	batch     func(iteration int) []int // the rows of a mini-batch
 
 	// The state, which checkpoints hold. The columns of zeta are samples. The columns of residual
@@ -84,7 +83,7 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 	}
 	lik := p.Likelihood
 	if s.NoiseStd > 0 {
-		lik = likelihood.NewGaussian(s.NoiseStd*s.NoiseStd, tensor.Float64)
+		lik = likelihood.WithNoise(lik, s.NoiseStd*s.NoiseStd)
 	}
 	f.curvature = curvature{lik, p.Outputs()}
 	need := 8 * ((arrays*int64(s.Samples)+sketchArrays*int64(f.s.Rank))*int64(f.size) + 4*int64(p.Train.N())*int64(p.Outputs()))
@@ -108,7 +107,7 @@ const (
 func (f *fitting) start(ctx context.Context) error {
 	var err error
 	f.y = graph.Floats(f.p.Train.Y)
-	if f.draws, err = newDraws(ctx, f.linear, f.curvature, f.p.Train.X, f.s.Samples, f.r.Seed); err != nil {
+	if f.draws, err = newDraws(ctx, f.linear, f.curvature, f.p.Train, f.s.Samples, f.r.Seed); err != nil {
 		return err
 	}
 	return f.prepare(ctx)
@@ -142,11 +141,12 @@ func (f *fitting) allocate(n int) {
 // row is row s of an array [S,P].
 func (f *fitting) row(v []float64, s int) []float64 { return v[s*f.size : (s+1)*f.size] }
 
-// product adds M v to sum for the samples which; v and sum are [S,P].
-func (f *fitting) product(ctx context.Context, x *tensor.Dense, which []int, v, sum []float64) error {
+// product adds M v to sum for the samples which, over the examples e; v and sum are [S,P].
+func (f *fitting) product(ctx context.Context, e gp.Examples, which []int, v, sum []float64) error {
+	y := graph.Floats(e.Y)
 	f.numbers.Passes += len(which)
-	return f.linear.sweep(ctx, both, x, which, v, sum, func(_, _ int, out, along []float64) []float64 {
-		return f.times(out, along)
+	return f.linear.sweep(ctx, both, e.X, which, v, sum, func(_, first int, out, along []float64) []float64 {
+		return f.times(f.rows(y, first, len(out)/f.c), out, along)
 	})
 }
 

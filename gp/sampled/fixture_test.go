@@ -103,11 +103,11 @@ func (r reference) drawn(t *testing.T, s Settings, z, eps []float64) *fitting {
 		noise = append(noise, func() float64 { v := row[0]; row = row[1:]; return v })
 	}
 	f.draws.z = z
-	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, r.p.Train.X, noise); err == nil {
+	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, r.p.Train, noise); err == nil {
 		err = f.prepare(t.Context())
 	}
 	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture has the sketch of z
-		if err = f.product(t.Context(), r.p.Train.X, dense.Indices(len(z)/r.p0), z, y); err == nil {
+		if err = f.product(t.Context(), r.p.Train, dense.Indices(len(z)/r.p0), z, y); err == nil {
 			f.sketch, err = newSketch(f.size, z, y, tensor.Float64)
 		}
 	}
@@ -152,7 +152,7 @@ func TestFixtureDraws(t *testing.T) {
 			for k := i; k < len(e); k += c {
 				e[k] = 1
 			}
-			got, lambda := f.times(r.want(t, "g_X"), e), r.want(t, "Lambda")
+			got, lambda := f.times(f.y, r.want(t, "g_X"), e), r.want(t, "Lambda")
 			var want []float64
 			for k := range n * c {
 				want = append(want, lambda[k*c+i])
@@ -362,7 +362,7 @@ func TestFixtureDescend(t *testing.T) {
 		f := r.fitting(t, plain)
 		f.restart(f.s.Samples)
 		g := make([]float64, len(f.zeta))
-		if err := f.product(t.Context(), r.p.Train.X, dense.Indices(f.s.Samples), f.zeta, g); err != nil {
+		if err := f.product(t.Context(), r.p.Train, dense.Indices(f.s.Samples), f.zeta, g); err != nil {
 			t.Fatal(err)
 		}
 		loss := f.gradient(g, f.s.Samples, float64(r.p.Train.N()))

@@ -34,6 +34,15 @@ func problems(t *testing.T) []gptest.Problem {
 	return all
 }
 
+func modelProblems(t *testing.T) []gptest.Problem {
+	t.Helper()
+	all, err := gptest.ModelProblems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func fit(t *testing.T, p gp.Problem, s Settings, seed uint64) *gp.Fitted {
 	t.Helper()
 	f, err := s.Fit(t.Context(), p, gp.Run{Seed: seed})
@@ -70,9 +79,9 @@ func begun(t *testing.T, p gp.Problem, s Settings) *fitting {
 }
 
 // TestEquation: a sample solves its equation, written out with Jacobians, as exactly as it is
-// asked to.
+// asked to, for every observation model.
 func TestEquation(t *testing.T) {
-	for _, p := range problems(t) {
+	for _, p := range append(problems(t), modelProblems(t)...) {
 		s := Settings{Samples: 3, PriorStd: 0.8, Tolerance: 1e-3, Iterations: 400}
 		if p.Dtype() == tensor.Float64 {
 			s.Tolerance = 1e-9
@@ -88,6 +97,32 @@ func TestEquation(t *testing.T) {
 			if e := math.Sqrt(kernel.Dot(b, b) / norm); e > 2*s.Tolerance {
 				t.Errorf("%s: sample %d has the relative residual %g", p.Name, i, e)
 			}
+		}
+	}
+}
+
+// TestModes: at the mode of the linear model the loss is flat, for every observation model.
+func TestModes(t *testing.T) {
+	for _, p := range modelProblems(t) {
+		if p.Dtype() != tensor.Float64 {
+			continue
+		}
+		f := begun(t, p.Problem, Settings{Samples: 2, PriorStd: 0.8, Tolerance: 1e-6})
+		mode, err := f.bestWeights(t.Context(), make([]float64, f.size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &newton{fitting: f, ctx: t.Context(), w: mode, out: make([]float64, p.Train.N()*f.c)}
+		err = f.linear.sweep(t.Context(), push, p.Train.X, []int{0}, mode, nil, func(_, first int, _, along []float64) []float64 {
+			copy(n.out[first*f.c:], along)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decrease, err := n.step()
+		if size := kernel.Dot(mode, mode); err != nil || size == 0 || decrease > 1e-11*size {
+			t.Errorf("%s: the loss falls by %g at weights of squared length %g, error %v", p.Name, decrease, size, err)
 		}
 	}
 }
@@ -117,7 +152,7 @@ func curvatureOf(t *testing.T, p gp.Problem, f *fitting) []float64 {
 	c := f.c
 	lambda, weighted := make([]float64, c*c), make([]float64, len(j))
 	for i := 0; i < len(out); i += c {
-		f.lik.Curvature(lambda, out[i:i+c])
+		likelihood.CurvatureOf(f.lik, lambda, f.rows(f.y, i/c, 1), out[i:i+c])
 		kernel.Gemm(false, false, c, f.size, c, 1, lambda, c, j[i*f.size:], f.size, 0, weighted[i*f.size:], f.size)
 	}
 	m := make([]float64, f.size*f.size)
@@ -210,13 +245,13 @@ func TestRows(t *testing.T) {
 	for _, p := range problems(t)[:3] {
 		f := begun(t, p.Problem, Settings{Samples: 3, PriorStd: 1})
 		want := make([]float64, len(f.z))
-		if err := f.product(t.Context(), p.Train.X, dense.Indices(3), f.z, want); err != nil {
+		if err := f.product(t.Context(), p.Train, dense.Indices(3), f.z, want); err != nil {
 			t.Fatal(err)
 		}
 		for _, size := range []int{1, 5, 24, 50} {
 			f.linear.size, f.linear.programs = size, [3][]*pass{}
 			got := make([]float64, len(f.z))
-			if err := f.product(t.Context(), p.Train.X, dense.Indices(3), f.z, got); err != nil {
+			if err := f.product(t.Context(), p.Train, dense.Indices(3), f.z, got); err != nil {
 				t.Fatal(err)
 			}
 			fixture.Close(t, fmt.Sprint(p.Name, ", ", size, " rows"), got, want, 1e-12)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -36,7 +35,7 @@ func (f *fitting) maximise(ctx context.Context, samples int) error {
 func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {
 	m := make([]float64, samples*f.size)
 	if f.s.Solver == solverSGD {
-		err := f.product(ctx, f.p.Train.X, dense.Indices(samples), f.zeta, m)
+		err := f.product(ctx, f.p.Train, dense.Indices(samples), f.zeta, m)
 		return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), err
 	}
 	for s := range samples {
@@ -61,7 +60,7 @@ const (
 // are the change of the outputs, so that a search along the step costs nothing. The result has
 // about the relative error of the tolerance.
 func (f *fitting) bestWeights(ctx context.Context, w []float64) ([]float64, error) {
-	n := &newton{fitting: f, ctx: ctx, w: append([]float64(nil), w...), out: make([]float64, len(f.y))}
+	n := &newton{fitting: f, ctx: ctx, w: append([]float64(nil), w...), out: make([]float64, f.p.Train.N()*f.c)}
 	err := f.linear.sweep(ctx, push, f.p.Train.X, []int{0}, n.w, nil, func(_, first int, _, along []float64) []float64 {
 		copy(n.out[first*f.c:], along)
 		return nil
@@ -96,7 +95,7 @@ func (n *newton) step() (float64, error) {
 	n.numbers.Passes++
 	err := n.linear.sweep(n.ctx, pull, n.p.Train.X, []int{0}, nil, g, func(_, first int, out, _ []float64) []float64 {
 		at := first * n.c
-		return n.residuals(n.out[at:at+len(out)], n.y[at:at+len(out)])
+		return n.residuals(n.out[at:at+len(out)], n.rows(n.y, first, len(out)/n.c))
 	})
 	if err != nil {
 		return 0, err
@@ -114,25 +113,20 @@ func (n *newton) step() (float64, error) {
 	return decrease, nil
 }
 
-// residuals are minus the derivatives of log p(y | f) for rows f and y [n,C].
+// residuals are minus the derivatives of log p(y | f) for rows f [n,C] and y [n,W·C].
 func (n *newton) residuals(f, y []float64) []float64 {
-	w, m, out := make([]float64, n.c), make([]float64, n.c), make([]float64, len(f))
-	_, noisy := n.lik.(likelihood.Gaussian)
+	out, w := make([]float64, len(f)), n.lik.Width()
 	for at := 0; at < len(f); at += n.c {
-		n.lik.Root(w, m, f[at:at+n.c])
-		for c := range n.c {
-			if out[at+c] = m[c] - y[at+c]; noisy {
-				out[at+c] = w[c] * (f[at+c] - y[at+c])
-			}
-		}
+		n.lik.Gradient(out[at:at+n.c], y[at*w:(at+n.c)*w], f[at:at+n.c])
 	}
+	kernel.Scale(out, -1, out)
 	return out
 }
 
 // direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs, and
 // returns d and J d [N,C]. It ends where the quadratic model falls little further (Nash and
-// Sofer 1990). The preconditioner is the preconditioner of M, which has other Λ_n with
-// classes; on MNIST this preconditioner still halves the iterations.
+// Sofer 1990). The preconditioner is the preconditioner of M, which has other Λ_n where
+// Λ depends on the outputs; on MNIST this preconditioner still halves the iterations.
 func (n *newton) direction(g []float64) (d, change []float64, err error) {
 	d, change = make([]float64, n.size), make([]float64, len(n.out))
 	r, p, y := append([]float64(nil), g...), make([]float64, n.size), make([]float64, n.size)
@@ -145,7 +139,7 @@ func (n *newton) direction(g []float64) (d, change []float64, err error) {
 		err := n.linear.sweep(n.ctx, both, n.p.Train.X, []int{0}, p, q, func(_, first int, _, jp []float64) []float64 {
 			at := first * n.c
 			copy(along[at:], jp)
-			return n.times(n.out[at:at+len(jp)], jp)
+			return n.times(n.rows(n.y, first, len(jp)/n.c), n.out[at:at+len(jp)], jp)
 		})
 		if err != nil {
 			return nil, nil, err
@@ -197,7 +191,7 @@ func (n *newton) search(d, change []float64, promised float64) float64 {
 func (n *newton) loss(out, d []float64, t float64) float64 {
 	sum := n.numbers.Lambda * (t*kernel.Dot(n.w, d) + t*t/2*kernel.Dot(d, d))
 	for at := 0; at < len(out); at += n.c {
-		sum -= n.lik.LogDensity(n.y[at:at+n.c], out[at:at+n.c])
+		sum -= n.lik.LogDensity(n.rows(n.y, at/n.c, 1), out[at:at+n.c])
 	}
 	if math.IsNaN(sum) {
 		return math.Inf(1)

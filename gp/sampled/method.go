@@ -16,7 +16,7 @@ var Method = gp.Method{
 	Title:   "Linearized Laplace approximation by samples (Sampled LLA)",
 	Summary: "LLA of all weights, by samples of the weights instead of matrices; expectation maximisation finds the prior.",
 	Formula: "Q(x,x') = (1/S) Σ_s J(x) ζ_s (J(x') ζ_s)ᵀ,  ζ_s = (Σ_n J_nᵀ Λ_n J_n + λI)⁻¹ (√λ z_s + Σ_n J_nᵀ R_n ε_sn)",
-	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; ζ_s is one of S samples of the weights, made of standard normal z_s and ε_sn; λ = 1/σ₀², where σ₀ is the prior standard deviation of the weights; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes, and R_n is a root of it.",
+	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; ζ_s is one of S samples of the weights, made of standard normal z_s and ε_sn; λ = 1/σ₀², where σ₀ is the prior standard deviation of the weights; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes, and R_n is a root of it.",
 	Cost:    "A fit takes some hundred passes over the data, each with a forward and a reverse derivative for each sample, and memory for some ten times S·P numbers; a prediction takes S derivatives.",
 	Use:     "Choose Sampled LLA for the covariances of full LLA, up to the error of S samples, if the matrices of full LLA are too large.",
 	Source:  "Antorán, Padhy, Barbano, Nalisnick, Janz and Hernández-Lobato 2023, Sampling-based inference for large linear models, with application to linearised Laplace",
@@ -96,12 +96,9 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 
 // check refuses settings that contradict each other or the problem.
 func (s *Settings) check(p gp.Problem) error {
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
 	em := s.EMSteps > 0 || s.EMSamples > 0 || s.EMPriorStd > 0
 	sgd := s.Epochs > 0 || s.BatchSize > 0 || s.LearningRate > 0 || s.Schedule == scheduleLinear || s.Clip > 0 || s.Average > 0
 	switch {
-	case !noisy && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
 	case s.PriorStd != 0 && em:
 		return settings.Errorf("prior-std %g together with em-steps, em-samples or em-prior-std, which find one", s.PriorStd)
 	case s.EMSamples > s.Samples:
@@ -113,5 +110,5 @@ func (s *Settings) check(p gp.Problem) error {
 	case s.BatchSize > p.Train.N():
 		return settings.Errorf("batch-size %d, expected at most the %d training rows", s.BatchSize, p.Train.N())
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }

@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 	"sort"
 
-	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
@@ -38,12 +39,14 @@ func (f *fitting) precondition(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	some := f.p.Train.Rows(rows)
+	targets := graph.Floats(some.Y)
 	z, y := make([]float64, rank*f.size), make([]float64, rank*f.size)
 	for i := range z {
 		z[i] = rng.NormFloat64()
 	}
-	err = f.linear.sweep(ctx, both, data.TakeRows(f.p.Train.X, rows), dense.Indices(rank), z, y, func(_, first int, out, along []float64) []float64 {
-		ct := f.times(out, along)
+	err = f.linear.sweep(ctx, both, some.X, dense.Indices(rank), z, y, func(_, first int, out, along []float64) []float64 {
+		ct := f.times(f.rows(targets, first, len(out)/f.c), out, along)
 		for i := range ct {
 			ct[i] *= weights[first+i/f.c]
 		}
@@ -69,7 +72,7 @@ func (f *fitting) leading(ctx context.Context, rng *rand.Rand) (rows []int, weig
 	upTo, w, m, sum := make([]float64, n), make([]float64, f.c), make([]float64, f.c), 0.0
 	err = f.linear.sweep(ctx, push, f.p.Train.X, []int{0}, f.z, nil, func(_, first int, out, _ []float64) []float64 {
 		for i := 0; i < len(out); i += f.c {
-			f.lik.Root(w, m, out[i:i+f.c])
+			likelihood.RootOf(f.lik, w, m, f.rows(f.y, first+i/f.c, 1), out[i:i+f.c])
 			for c := range w {
 				sum += w[c] * (1 - 2*m[c] + kernel.Dot(m, m))
 			}

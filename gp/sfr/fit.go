@@ -39,6 +39,9 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tens
 	if err := f.start(points); err != nil {
 		return nil, err
 	}
+	if s.NoiseStd > 0 {
+		p.Likelihood = likelihood.WithNoise(p.Likelihood, s.NoiseStd*s.NoiseStd)
+	}
 	d, err := newDuals(ctx, p, likelihood.WithNoise(p.Likelihood, 1), f.q.joint, s.Clip)
 	if err != nil {
 		return nil, err
@@ -66,9 +69,9 @@ func (f *fitting) start(points *tensor.Dense) error {
 		own: f.s.OwnMean, clip: f.s.Clip, limit: f.r.Limit(),
 	}
 	if f.p.Validation != nil {
-		f.trial = newTrial(f.candidates, *f.p.Validation, f.q.own)
+		f.trial = newTrial(f.candidates, *f.p.Validation, f.q.outputs, f.q.own)
 	}
-	return f.q.compile(f.q.limit - trialBytes(len(f.candidates), f.p.Validation))
+	return f.q.compile(f.q.limit - trialBytes(len(f.candidates), f.q.outputs, f.p.Validation))
 }
 
 // sum takes in the data, part by part.

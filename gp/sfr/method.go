@@ -16,7 +16,7 @@ var Method = gp.Method{
 	Title:   "Sparse function-space representation (SFR)",
 	Summary: "The sparse Gaussian process at M training rows that is dual to LLA, computed from all rows in closed form; more rows can be added later.",
 	Formula: "Q(x,x') = κ − κ_xz [K_z⁻¹ − (K_z + B_u)⁻¹] κ_zx',  B_u = Σ_n κ_zn Λ_n κ_nz",
-	Symbols: "κ(x,x') = σ₀² J(x) J(x')ᵀ is the tangent kernel, where J is the network's Jacobian in its weights [C,P] and σ₀ is the prior standard deviation of the weights; K_z is κ among the M points z, and κ_xz and κ_zn are κ between them and x or row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes.",
+	Symbols: "κ(x,x') = σ₀² J(x) J(x')ᵀ is the tangent kernel, where J is the network's Jacobian in its weights [C,P] and σ₀ is the prior standard deviation of the weights; K_z is κ among the M points z, and κ_xz and κ_zn are κ between them and x or row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs, averaged over targets of the observation model: 1/σ² with Gaussian noise σ, diag(p) − ppᵀ with the probabilities p of classes.",
 	Cost:    "A fit takes the tangent kernel between all rows and M points for each of C outputs, and for each output memory for M² numbers and time proportional to M³; with joint outputs (M·C)² and (M·C)³.",
 	Use:     "Choose SFR if rows arrive later, or for error bars that grow away from the training rows, from one pass over the data.",
 	Source:  "Scannell, Mereu, Chang, Tamir, Pajarinen and Solin, Function-space Parameterization of Neural Networks for Sequential Learning, ICLR 2024",
@@ -81,7 +81,6 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 
 // check refuses settings that contradict each other or the problem.
 func (s *Settings) check(p gp.Problem) error {
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
 	given := 0
 	for _, is := range []bool{s.PriorStd != 0, s.Delta != 0, s.PriorGrid != nil} {
 		if is {
@@ -91,16 +90,14 @@ func (s *Settings) check(p gp.Problem) error {
 	switch {
 	case given > 1:
 		return settings.Errorf("prior-std %g, delta %g and a prior-grid of %d, expected one of them", s.PriorStd, s.Delta, len(s.PriorGrid))
-	case noisy && s.Clip != 0:
+	case s.Clip != 0 && !likelihood.IsClass(p.Likelihood):
 		return settings.Errorf("clip %g without classes", s.Clip)
 	case s.Outputs == outputsJoint && s.Clip != 0:
 		return settings.Errorf("clip %g with joint outputs, expected separate ones", s.Clip)
-	case !noisy && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
 	case p.Validation == nil && s.PriorStd == 0 && s.Delta == 0:
 		return settings.Errorf("no validation rows, on which a prior standard deviation is found; expected them, a prior-std or a delta")
 	}
-	return nil
+	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
 }
 
 // candidates lists the standard deviations that are compared.

@@ -16,13 +16,14 @@ type trial struct {
 	all       []gp.Candidate // the candidates
 	e         gp.Examples    // the validation rows
 	own       bool           // the mean is SFR's
+	outputs   int            // C
 	mean      []float64      // the network's outputs [n,C]
 	means     [][]float64    // SFR's, by candidate
 	variances [][]float64    // by candidate, [n,C]
 }
 
-func newTrial(all []gp.Candidate, e gp.Examples, own bool) *trial {
-	t := &trial{all: all, e: e, own: own, mean: make([]float64, e.Y.Shape().TotalSize())}
+func newTrial(all []gp.Candidate, e gp.Examples, outputs int, own bool) *trial {
+	t := &trial{all: all, e: e, own: own, outputs: outputs, mean: make([]float64, e.N()*outputs)}
 	for range all {
 		t.variances = append(t.variances, make([]float64, len(t.mean)))
 		if own {
@@ -33,11 +34,11 @@ func newTrial(all []gp.Candidate, e gp.Examples, own bool) *trial {
 }
 
 // trialBytes is the memory of a trial.
-func trialBytes(candidates int, e *gp.Examples) int64 {
+func trialBytes(candidates, outputs int, e *gp.Examples) int64 {
 	if e == nil {
 		return 0
 	}
-	return 8 * int64(1+2*candidates) * int64(e.Y.Shape().TotalSize())
+	return 8 * int64(1+2*candidates) * int64(e.N()) * int64(outputs)
 }
 
 // add computes the predictions of one part. The sums of s have unit noise.
@@ -80,7 +81,7 @@ func (t *trial) best(lik likelihood.Likelihood) (gp.Candidate, float64, error) {
 
 // nll returns the mean negative log predictive density with candidate i.
 func (t *trial) nll(lik likelihood.Likelihood, i int) float64 {
-	mean, c := t.mean, t.e.Y.Shape()[1]
+	mean, c := t.mean, t.outputs
 	if t.own {
 		mean = t.means[i]
 	}

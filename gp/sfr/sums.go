@@ -15,6 +15,7 @@ import (
 // duals are the dual parameters of examples.
 type duals struct {
 	x      *tensor.Dense         // [N,…]
+	y      []float64             // targets [N,W·C]
 	lik    likelihood.Likelihood // of the targets, without its noise
 	g      []float64             // the network's outputs [N,C]
 	linear []float64             // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
@@ -22,7 +23,8 @@ type duals struct {
 }
 
 // newDuals computes the dual parameters of the training examples of p. The noise variance of lik
-// counts; clip is ε.
+// counts; clip is ε. The slope of a noise that is not Gaussian is not in proportion to its variance:
+// α is the slope for the noise of p, in the units of lik.
 func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, joint bool, clip float64) (*duals, error) {
 	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Train.X)
 	if err != nil {
@@ -32,18 +34,23 @@ func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, join
 	if s := g.Shape(); s[1] != c {
 		return nil, fmt.Errorf("sfr: the network has %d outputs, the targets need %d", s[1], c)
 	}
-	d := &duals{x: p.Train.X, lik: lik, g: g.Float64s(), linear: make([]float64, n*c)}
+	d := &duals{x: p.Train.X, y: graph.Floats(p.Train.Y), lik: lik, g: g.Float64s(), linear: make([]float64, n*c)}
 	if i, v := kernel.FirstNonFinite(d.g); i >= 0 {
 		return nil, fmt.Errorf("sfr: the network's output %d at example %d is %g", i%c, i/c, v)
 	}
 	if !joint {
 		d.beta = make([]float64, n*c)
 	}
-	y, lambda := graph.Floats(p.Train.Y), make([]float64, c*c)
+	slope, factor := lik, 1.0
+	if likelihood.Noisy(lik) && !likelihood.IsGaussian(lik) {
+		slope, factor = p.Likelihood, likelihood.NoiseVariance(p.Likelihood)/likelihood.NoiseVariance(lik)
+	}
+	y, w, lambda := d.y, lik.Width(), make([]float64, c*c)
 	for at := 0; at < n*c; at += c {
 		f, linear := d.g[at:at+c], d.linear[at:at+c]
-		lik.Gradient(linear, y[at:at+c], f)
-		lik.Curvature(lambda, f)
+		slope.Gradient(linear, y[at*w:(at+c)*w], f)
+		kernel.Scale(linear, factor, linear)
+		likelihood.CurvatureOf(lik, lambda, y[at*w:(at+c)*w], f)
 		if joint {
 			kernel.Gemm(false, false, c, 1, c, 1, lambda, c, f, 1, 1, linear, 1)
 			continue
@@ -68,7 +75,8 @@ func (d *duals) addTo(ctx context.Context, k *kernels, part int, s *system, done
 		}
 		s.addLinear(v.cross, linear)
 		if k.joint {
-			likelihood.RootRows(d.lik, d.g[v.first*o:(v.first+v.n)*o], v.cross, o)
+			w, lo, hi := d.lik.Width(), v.first*o, (v.first+v.n)*o
+			likelihood.RootRows(d.lik, d.y[lo*w:hi*w], d.g[lo:hi], v.cross, o)
 		} else {
 			for i := range v.n {
 				row := v.cross[i*s.m : (i+1)*s.m]

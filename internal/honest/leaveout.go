@@ -25,7 +25,7 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 	if m == KFAC {
 		s.Structure = "kfac"
 	}
-	if own := math.Sqrt(likelihood.NoiseVariance(p.Likelihood)); !c.Classes {
+	if own := math.Sqrt(likelihood.NoiseVariance(p.Likelihood)); likelihood.Noisy(p.Likelihood) {
 		s.NoiseStd, noises = own, gp.LogSpaced(own/4, 1, 9)
 	}
 	start, err := s.Posterior(ctx, gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: p.Train}, gp.Run{})

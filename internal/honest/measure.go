@@ -96,7 +96,7 @@ func (c *Case) Constant(ctx context.Context) (Score, error) {
 				g.Mean[i] = mean[i] / v
 			}
 		} else {
-			l = likelihood.NewGaussian(v*v, c.Model.Dtype())
+			l = likelihood.WithNoise(l, v*v).Copy(c.Model.Dtype())
 		}
 		if s := score(g, l, c.Test); s.NLL < best.NLL {
 			best = s
@@ -151,10 +151,7 @@ func (c *Case) lla(m Method, by Criterion) *laplace.Settings {
 // score returns the score of a posterior on the test rows.
 func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64) (Score, error) {
 	g, err := gp.Predict(ctx, p, c.Test.X)
-	l := c.Model.Task.Likelihood()
-	if !c.Classes {
-		l = likelihood.NewGaussian(noiseVariance, c.Model.Dtype())
-	}
+	l := likelihood.WithNoise(c.Model.Task.Likelihood(), noiseVariance).Copy(c.Model.Dtype())
 	return score(g, l, c.Test), err
 }
 
@@ -201,7 +198,7 @@ func (c *Case) noiseFrom(ctx context.Context, p *gp.Problem) error {
 	for i, f := range g.Float64s() {
 		sum += (y[i] - f) * (y[i] - f)
 	}
-	p.Likelihood = likelihood.NewGaussian(sum/float64(len(y)), c.Model.Dtype())
+	p.Likelihood = likelihood.WithNoise(p.Likelihood, sum/float64(len(y))).Copy(c.Model.Dtype())
 	return nil
 }
 
@@ -210,11 +207,11 @@ func score(g gp.Gaussian, l likelihood.Likelihood, e gp.Examples) Score {
 	if g.Mean == nil {
 		return Score{}
 	}
-	n, c := e.N(), e.Y.Shape()[1]
+	n, c, w := e.N(), g.Outputs(), e.Y.Shape()[1]
 	y, mean, cov := graph.Floats(e.Y), g.Mean, g.Cov
 	sum, squares := 0.0, 0.0
 	for i := range n {
-		v := -l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
+		v := -l.LogPredictive(y[i*w:(i+1)*w], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
 		sum, squares = sum+v, squares+v*v
 	}
 	m := sum / float64(n)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -57,9 +58,10 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	}
 	prior := slices.Repeat([]float64{1 / (set.PriorStd * set.PriorStd)}, c)
 	sum, lambda := mat.DenseCopyOf(mat.NewDiagDense(c, prior)), mat.NewDense(c, c, nil)
+	y := slices.Collect(slices.Chunk(graph.Floats(p.Train.Y), p.Train.Y.Shape()[1]))
 	err = engine.Each(ctx, p.Train.X, 10, func(first int, g gp.Gaussian) error {
-		for f := range slices.Chunk(g.Mean, c) {
-			p.Likelihood.Curvature(lambda.RawMatrix().Data, f)
+		for i := range g.N() {
+			likelihood.CurvatureOf(p.Likelihood, lambda.RawMatrix().Data, y[first+i], g.Mean[i*c:(i+1)*c])
 			sum.Add(sum, lambda)
 		}
 		tell(first+g.N(), p.Train.N())

@@ -34,7 +34,6 @@ var level = map[string]int{
 	"data/idx":                     2,
 	"data/image":                   1,
 	"data/internal/fetch":          1,
-	"data/internal/gunzip":         0,
 	"data":                         2,
 	"data/cifar":                   2,
 	"data/augment":                 2,
@@ -72,7 +71,6 @@ var level = map[string]int{
 	"gp/sum":                       9,
 	"gp/method":                    10,
 	"internal/holdout":             9,
-	"internal/coverage":            9,
 	"valla":                        11,
 	"compare":                      12,
 	"experiments/internal/spec":    12,
@@ -91,6 +89,8 @@ var level = map[string]int{
 	"command/internal/assess":      12,
 	"command":                      15,
 	"cmd":                          16,
+	"data/internal/gunzip":         0,
+	"internal/coverage":            9,
 }
 
 func levelOf(t *testing.T, path string) int {
@@ -166,5 +166,5 @@ func inModule(path string) (string, bool) {
 
 // testHelper reports whether path is a package made for tests, which packages of any level may use.
 func testHelper(path string) bool {
-	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest" || path == "gp/likelihood/likelihoodtest"
+	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest"
 }

@@ -16,13 +16,27 @@ func Learned(q Stored, l likelihood.Likelihood, r Record) *Fitted {
 	return f
 }
 
-// ScatterOf returns the variances 1/Λ [n·C] of the targets around outputs, where the curvature Λ of the observation model l
-// does not depend on the outputs: for models with noise, see likelihood.Noisy. For Gaussian noise 1/Λ is σ². y [n·W·C]
-// are targets, of which only exposures and scales count.
+// Scatter returns the variance 1/Λ of the targets around the outputs, where the curvature Λ of the observation model l
+// does not depend on the outputs: for models with noise, see likelihood.Noisy. For Gaussian noise 1/Λ is σ². Scatter
+// returns 0 for other models, and 1/Λ at the scale 1 where rows have scales of their own.
+func Scatter(l likelihood.Likelihood) float64 {
+	switch {
+	case likelihood.IsGaussian(l):
+		return likelihood.NoiseVariance(l)
+	case !likelihood.Noisy(l):
+		return 0
+	}
+	curvature := make([]float64, 1)
+	l.Curvature(curvature, make([]float64, 1))
+	return 1 / curvature[0]
+}
+
+// ScatterOf returns the variances 1/Λ [n·C], see [Scatter], of rows with the targets y [n·W·C], of which only
+// scales count.
 func ScatterOf(l likelihood.Likelihood, y []float64, outputs int) []float64 {
 	c, w := outputs, outputs*l.Width()
-	if likelihood.IsGaussian(l) {
-		return slices.Repeat([]float64{likelihood.NoiseVariance(l)}, len(y))
+	if !likelihood.ByRow(l) {
+		return slices.Repeat([]float64{Scatter(l)}, len(y)/l.Width())
 	}
 	out, block, f := make([]float64, len(y)/l.Width()), make([]float64, c*c), make([]float64, c)
 	for i := 0; i < len(out); i += c {

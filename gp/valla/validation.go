@@ -68,7 +68,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 // time as the memory allows, and returns how many that are.
 func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 	l := n.layer
-	return batched("the validation of a natural-gradient fit", n.memory/2, func(size int) (graph.Pass, error) {
+	return batched("the validation of a natural-gradient fit", (n.memory+1)/2, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(n.dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
 		outputs := []*graph.Node{n.p.Net.Forward(b, x), gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/compare"
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
 )
 
@@ -75,16 +74,13 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	read := fitCommand{header: c.header, memory: c.memory}
-	set, err := read.read(cmd, m, args[0])
+	set, err := readSet(cmd, m, c.reader(), args[0], c.memory)
 	if err != nil {
 		return err
 	}
-	var held *data.Set
-	if c.validation != "" {
-		if held, err = read.read(cmd, m, c.validation); err != nil {
-			return err
-		}
+	held, err := readSet(cmd, m, c.reader(), c.validation, c.memory)
+	if err != nil {
+		return err
 	}
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	out, runErr := compare.Run(cmd.Context(), m, set, compare.Options{
@@ -94,11 +90,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 	if out == nil {
 		return runErr
 	}
-	if c.JSON {
-		err = printJSON(cmd.OutOrStdout(), out)
-	} else {
-		_, err = fmt.Fprint(cmd.OutOrStdout(), comparisonText(out))
-	}
+	err = c.print(cmd, out, comparisonText(out))
 	if runErr != nil {
 		return errors.Join(interruption("interrupted; the comparison has the finished methods"), err)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,10 +45,8 @@ func complete(cmd *cobra.Command) {
 // completionOf returns what completes the values of a flag; nil leaves it to the shell, which
 // completes the names of files.
 func completionOf(f *pflag.Flag) cobra.CompletionFunc {
-	for _, name := range columnFlags {
-		if f.Name == name {
-			return columnNames
-		}
+	if slices.Contains(columnFlags, f.Name) {
+		return columnNames
 	}
 	if f.Name == "methods" {
 		return oneOfList(compare.Names)
@@ -114,10 +113,7 @@ func columnNames(_ *cobra.Command, args []string, typed string) ([]cobra.Complet
 }
 
 func experimentNames() []string {
-	list, err := experiments.List()
-	if err != nil {
-		return nil
-	}
+	list, _ := experiments.List() // after an error there is nothing to complete
 	var out []string
 	for _, e := range list {
 		out = append(out, e.Name)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 
@@ -31,11 +30,7 @@ draw their predictive bands. The demo needs no files.`,
 			if err != nil {
 				return err
 			}
-			if form.JSON {
-				return printJSON(cmd.OutOrStdout(), res)
-			}
-			printDemo(cmd.OutOrStdout(), res)
-			return nil
+			return form.print(cmd, res, demoText(res))
 		}),
 	}
 	f := cmd.Flags()
@@ -45,18 +40,21 @@ draw their predictive bands. The demo needs no files.`,
 	return cmd
 }
 
-// printDemo prints the result of the demo.
-func printDemo(w io.Writer, r *experiments.DemoResult) {
-	fmt.Fprintf(w, `A network 1-50-50-1 (tanh) was trained on %d points of y = x sin x + noise, with a gap.
+// demoText returns the result of the demo as text.
+func demoText(r *experiments.DemoResult) string {
+	text := fmt.Sprintf(`A network 1-50-50-1 (tanh) was trained on %d points of y = x sin x + noise, with a gap.
 Exact LLA's marginal likelihood gave the prior std %.3g and the noise std %.3g (true: 0.2).
 VaLLA stands in for LLA with 20 inducing points: its std differs from LLA's by %.2g %% on
 average. Scores on %d fresh points:
-`, r.Points, r.PriorStd, r.NoiseStd, 100*r.StdError, r.Points)
-	fmt.Fprintln(w, demoTable(r.Scores))
-	fmt.Fprintln(w, "\nAll methods have the same mean: the output of the network. Their uncertainty differs most\nwhere there are no data. See the picture:")
+%s
+
+All methods have the same mean: the output of the network. Their uncertainty differs most
+where there are no data. See the picture:
+`, r.Points, r.PriorStd, r.NoiseStd, 100*r.StdError, r.Points, demoTable(r.Scores))
 	for _, file := range r.Files {
-		fmt.Fprintln(w, "  wrote", file)
+		text += fmt.Sprintln("  wrote", file)
 	}
+	return text
 }
 
 // demoTable returns the table of the scores.

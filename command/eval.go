@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/command/internal/assess"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -48,52 +50,27 @@ of the targets inside their intervals, or of the classes inside their sets.`,
 
 // evaluation is the result of valla eval.
 type evaluation struct {
-	targets []string       // names of the targets
-	classes bool           // classification instead of regression
-	methods []string       // MAP and, if the model has them, the posterior and the calibration
-	links   []task.Link    // link of each method; "" for a regression
-	own     string         // sentence about a posterior with a mean of its own; may be ""
-	scores  []valla.Scores // scores of each method
-	level   float64        // probability of the intervals or sets
-	covered []covered      // coverage of each method
+	targets []string         // names of the targets
+	classes bool             // classification instead of regression
+	methods []string         // MAP and, if the model has them, the posterior and the calibration
+	links   []task.Link      // link of each method; "" for a regression
+	own     string           // sentence about a posterior with a mean of its own; may be ""
+	scores  []valla.Scores   // scores of each method
+	level   float64          // probability of the intervals or sets
+	covered []coverage.Tally // coverage of each method
 }
-
-// covered counts the targets inside the intervals of a model, or inside its sets of classes.
-type covered struct {
-	targets int     // number of targets; 0 if the model has no sets
-	inside  int     // number of targets inside
-	size    float64 // sum of the sizes of the sets
-}
-
-// add counts the targets of a batch of rows.
-func (c *covered) add(p *valla.Prediction, y []float64, level float64) error {
-	if p.Classes != nil && p.Conformal == nil {
-		return nil
-	}
-	inside, size, err := p.Covered(y, level)
-	c.targets, c.inside, c.size = c.targets+len(y), c.inside+inside, c.size+size*float64(len(y))
-	return err
-}
-
-// share returns the share of the targets that are inside.
-func (c *covered) share() float64 { return float64(c.inside) / float64(c.targets) }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	m, rows, err := c.open(args[0], true)
 	if err != nil {
 		return err
 	}
-	models := []*valla.Model{m.MAP()}
-	if m.Posterior != nil {
-		models = append(models, m.Uncalibrated())
-	}
-	if m.Calibration != nil {
-		models = append(models, m)
-	}
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	e := evaluation{targets: m.Task.Targets(), level: c.Level, covered: make([]covered, len(models)), links: make([]task.Link, len(models))}
+	models := assess.Models(m)
+	e := evaluation{targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
+	e.covered = slices.Repeat([]coverage.Tally{{Level: c.Level}}, len(models))
 	_, e.classes = m.Task.Outputs.(*task.Classification)
 	if m.Posterior != nil {
 		e.own = gp.MeanOf(m.Posterior.Stored)
@@ -101,11 +78,7 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.score(cmd, models, rows, &e); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(cmd.OutOrStdout(), e.document())
-	}
-	_, err = fmt.Fprint(cmd.OutOrStdout(), e.text())
-	return err
+	return c.print(cmd, e.document(), e.text())
 }
 
 // score fills in the scores of models for the rows.
@@ -121,7 +94,7 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 				e.links[i], err = p.Link, scorers[i].Add(p, set.Y)
 			}
 			if err == nil {
-				err = e.covered[i].add(p, graph.Floats(set.Y), c.Level)
+				err = e.covered[i].Add(p, graph.Floats(set.Y))
 			}
 			if err != nil {
 				return fmt.Errorf("evaluate: %w", err)
@@ -154,10 +127,10 @@ func (e evaluation) document() map[string]any {
 			}
 			scores[key] = s.Value
 		}
-		if c := e.covered[i]; c.targets > 0 {
-			scores["level"], scores["coverage"] = e.level, c.share()
+		if share, size := e.covered[i].Means(); share != nil {
+			scores["level"], scores["coverage"] = e.level, *share
 			if e.classes {
-				scores["set_size"] = c.size / float64(c.targets)
+				scores["set_size"] = *size
 			}
 		}
 		methods = append(methods, scores)
@@ -209,13 +182,14 @@ func (e evaluation) link() string {
 // coverage returns a line about the targets inside the intervals or the sets.
 func (e evaluation) coverage() string {
 	var parts []string
-	for i, c := range e.covered {
-		if c.targets == 0 {
+	for i, name := range e.methods {
+		share, size := e.covered[i].Means()
+		if share == nil {
 			continue
 		}
-		part := fmt.Sprintf("%.1f %% by %s", 100*c.share(), e.methods[i])
+		part := fmt.Sprintf("%.1f %% by %s", 100**share, name)
 		if e.classes {
-			part += fmt.Sprintf(", of %.2f classes on average", c.size/float64(c.targets))
+			part += fmt.Sprintf(", of %.2f classes on average", *size)
 		}
 		parts = append(parts, part)
 	}

@@ -112,11 +112,7 @@ func (c *experimentRun) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if c.JSON {
-		return printJSON(cmd.OutOrStdout(), cells)
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "valla experiment report --dir %s shows all results\n", c.Dir)
-	return nil
+	return c.print(cmd, cells, fmt.Sprintf("valla experiment report --dir %s shows all results\n", c.Dir))
 }
 
 // one runs the experiment e, which the argument arg names, and prints its tables.

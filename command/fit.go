@@ -277,9 +277,12 @@ func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*dat
 	return readSet(cmd, m, c.header.reader(), path, c.memory)
 }
 
-// readSet returns the rows in the file at path as the model m takes them. A table that needs more than
-// limit bytes is an error.
+// readSet returns the rows in the file at path as the model m takes them, and nil for the path "". A table
+// that needs more than limit bytes is an error.
 func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
+	if path == "" {
+		return nil, nil
+	}
 	rows, err := m.Open(r, data.Part{Path: path}, true)
 	if err != nil {
 		return nil, err
@@ -319,10 +322,7 @@ func (c *fitCommand) imageReader(path string) (data.TableReader, error) {
 // held returns the held-out rows of the file of the flag --validation-data, and nil if the flag is not
 // given. Many rows are divided into a half that chooses and a half that judges.
 func (c *fitCommand) held(cmd *cobra.Command, m *valla.Model) (held, judge *data.Set, err error) {
-	if c.validationData == "" {
-		return nil, nil, nil
-	}
-	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < holdout.EnoughToSplit {
+	if held, err = c.read(cmd, m, c.validationData); err != nil || held == nil || held.N() < holdout.EnoughToSplit {
 		return held, nil, err
 	}
 	held, judge = holdout.Halves(held, c.Seed)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -195,27 +195,17 @@ func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, er
 func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(set *data.Set, o valla.PredictOptions) error) error {
 	defer rows.Close()
 	d := r.drawer(cmd)
-	defer d.close()
 	d.rows(rows.Path, rows.Read, rows.About)
-	for {
-		first := rows.Read
-		set, err := rows.Next(0)
-		if errors.Is(err, io.EOF) {
-			d.close()
-			printNotes(cmd, rows.Notes())
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := cmd.Context().Err(); err != nil {
-			return err
-		}
-		if err := f(set, valla.PredictOptions{Link: task.Link(r.Link), First: first}); err != nil {
-			return fmt.Errorf("%s: %w", rows.Path, afterRow(first, err))
-		}
+	err := listing.Batches(cmd.Context(), rows, func(first int, set *data.Set) error {
+		err := f(set, valla.PredictOptions{Link: task.Link(r.Link), First: first})
 		d.rows(rows.Path, rows.Read, rows.About)
+		return err
+	})
+	d.close()
+	if err == nil {
+		printNotes(cmd, rows.Notes())
 	}
+	return err
 }
 
 // drawer returns the drawer for the progress of the command.
@@ -225,19 +215,6 @@ func (r *reading) drawer(cmd *cobra.Command) *drawer {
 		shown = io.Discard
 	}
 	return newDrawer(shown, r.JSON)
-}
-
-// afterRow adds to an error the first row of the batch to which it belongs.
-func afterRow(first int, err error) error {
-	if first == 0 {
-		return err
-	}
-	return fmt.Errorf("rows from %d on: %w", first, err)
-}
-
-// asJSON has the flag that chooses the form of the output.
-type asJSON struct {
-	JSON bool `set:"json" help:"print one JSON document"` // JSON instead of text
 }
 
 // alias makes other a second name of the flag name.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -52,38 +51,38 @@ func newMethodDoc(m gp.Method) methodDoc {
 }
 
 func newMethod() *cobra.Command {
-	list := newMethodCommand("list", "List the methods, the default first", cobra.NoArgs, func(w io.Writer, asJSON bool, _ []string) error {
+	list := newMethodCommand("list", "List the methods, the default first", cobra.NoArgs, func([]string) (any, string, error) {
 		var docs []methodDoc
+		text := ""
 		for _, m := range method.All() {
 			docs = append(docs, newMethodDoc(m))
-			if !asJSON {
-				fmt.Fprintf(w, "%-10s %s\n", m.Name, m.Summary)
-			}
+			text += fmt.Sprintf("%-10s %s\n", m.Name, m.Summary)
 		}
-		if asJSON {
-			return printJSON(w, docs)
-		}
-		return nil
+		return docs, text, nil
 	})
-	show := newMethodCommand("show NAME", "Describe a method and its settings", oneMethod, func(w io.Writer, asJSON bool, args []string) error {
+	show := newMethodCommand("show NAME", "Describe a method and its settings", oneMethod, func(args []string) (any, string, error) {
 		m, err := method.Lookup(args[0])
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		if asJSON {
-			return printJSON(w, newMethodDoc(m))
-		}
-		return newMethodDoc(m).print(w)
+		doc := newMethodDoc(m)
+		return doc, doc.String(), nil
 	})
 	return group("method", "List and describe the methods that make error bars", list, show)
 }
 
-// newMethodCommand returns a command that calls print, which writes text or JSON.
-func newMethodCommand(use, short string, check cobra.PositionalArgs, print func(w io.Writer, asJSON bool, args []string) error) *cobra.Command {
+// newMethodCommand returns a command that prints what describe returns: a document or a text.
+func newMethodCommand(use, short string, check cobra.PositionalArgs, describe func(args []string) (any, string, error)) *cobra.Command {
 	var form asJSON
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: check,
-		RunE: running(func(cmd *cobra.Command, args []string) error { return print(cmd.OutOrStdout(), form.JSON, args) }),
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			document, text, err := describe(args)
+			if err != nil {
+				return err
+			}
+			return form.print(cmd, document, text)
+		}),
 	}
 	settingsFlags(cmd.Flags(), &form, "", nil)
 	return cmd
@@ -97,11 +96,10 @@ func oneMethod(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// print writes the documentation of a method for people.
-func (d methodDoc) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\nCovariance  %s\n            %s\nCost        %s\nUse         %s\nSource      %s\n\n%s\n",
+// String returns the documentation of a method for people.
+func (d methodDoc) String() string {
+	return fmt.Sprintf("%s: %s\n\n%s\n\nCovariance  %s\n            %s\nCost        %s\nUse         %s\nSource      %s\n\n%s\n",
 		d.Name, d.Title, wrap(d.Summary, 0), d.Formula, wrap(d.Symbols, 12), wrap(d.Cost, 12), wrap(d.Use, 12), wrap(d.Source, 12), d.table())
-	return err
 }
 
 // wrap breaks text into lines. The first begins at a column; the others are indented to there.

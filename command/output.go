@@ -22,6 +22,20 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// asJSON has the flag that chooses the form of the output.
+type asJSON struct {
+	JSON bool `set:"json" help:"print one JSON document"` // JSON instead of text
+}
+
+// print prints the result of cmd: the document or, without the flag, the text.
+func (form asJSON) print(cmd *cobra.Command, document any, text string) error {
+	if form.JSON {
+		return printJSON(cmd.OutOrStdout(), document)
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), text)
+	return err
+}
+
 // report is the output of train, fit, update and calibrate.
 type report struct {
 	Model    string         `json:"model"`               // path of the model file

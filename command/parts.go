@@ -72,7 +72,7 @@ func (p *inParts) share(j *pass.Job) ([]int, error) {
 }
 
 // run does the share of a job. If the share is the whole job, run writes the manifest and returns it.
-func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []string, asJSON bool) (*pass.Job, *pass.Manifest, error) {
+func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []string, form asJSON) (*pass.Job, *pass.Manifest, error) {
 	o.PartSize = int64(p.partSize)
 	j, err := pass.New(o, model, paths...)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 	if err != nil {
 		return nil, nil, err
 	}
-	d := newDrawer(cmd.ErrOrStderr(), asJSON)
+	d := newDrawer(cmd.ErrOrStderr(), form.JSON)
 	records, err := r.Run(cmd.Context(), parts, p.Workers, func(done, all int, rows int64) {
 		d.show(progress{label: string(o.Task), done: int64(done), total: int64(all), unit: "parts", text: fmt.Sprintf("%d rows", rows)})
 	})
@@ -96,7 +96,7 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 	}
 	remark(cmd, records)
 	if p.part != "" {
-		return j, nil, p.report(cmd.OutOrStdout(), j, records, asJSON)
+		return j, nil, p.report(cmd, j, records, form)
 	}
 	m, err := j.Finish(p.dir)
 	return j, m, err
@@ -120,16 +120,13 @@ func remark(cmd *cobra.Command, records []*pass.Shard) {
 }
 
 // report prints how many parts are finished.
-func (p *inParts) report(w io.Writer, j *pass.Job, records []*pass.Shard, asJSON bool) error {
+func (p *inParts) report(cmd *cobra.Command, j *pass.Job, records []*pass.Shard, form asJSON) error {
 	rows := int64(0)
 	for _, r := range records {
 		rows += r.Rows
 	}
-	if asJSON {
-		return printJSON(w, map[string]any{"parts": len(records), "of": j.Count, "rows": rows, "folder": p.dir})
-	}
-	_, err := fmt.Fprintf(w, "finished %d of %d parts with %d rows in %s\n", len(records), j.Count, rows, p.dir)
-	return err
+	return form.print(cmd, map[string]any{"parts": len(records), "of": j.Count, "rows": rows, "folder": p.dir},
+		fmt.Sprintf("finished %d of %d parts with %d rows in %s\n", len(records), j.Count, rows, p.dir))
 }
 
 // predictParts is valla predict in parts.
@@ -145,31 +142,25 @@ func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error 
 			return err
 		}
 	}
-	if err := settings.Complete(c); err != nil {
-		return err
-	}
 	o := pass.Options{Task: pass.Predict, Header: c.Header, Level: c.Level, Link: task.Link(c.Link)}
-	j, m, err := c.parts.run(cmd, o, c.model, paths, c.JSON)
+	j, m, err := c.parts.run(cmd, o, c.model, paths, c.asJSON)
 	if err != nil || m == nil {
 		return err
 	}
 	if c.out == "" {
-		return c.parts.report(cmd.OutOrStdout(), j, m.Shards, c.JSON)
+		return c.parts.report(cmd, j, m.Shards, c.asJSON)
 	}
-	return concatenate(cmd, m, c.parts.dir, c.out, c.JSON)
+	return concatenate(cmd, m, c.parts.dir, c.out, c.asJSON)
 }
 
 // concatenate writes the predictions of all parts to one file.
-func concatenate(cmd *cobra.Command, m *pass.Manifest, dir, out string, asJSON bool) error {
+func concatenate(cmd *cobra.Command, m *pass.Manifest, dir, out string, form asJSON) error {
 	err := atomicfile.Write(out, 0o644, func(w io.Writer) error { return m.Concatenate(w, dir) })
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"rows": m.Rows, "parts": len(m.Shards), "out": out})
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %d predictions of %d parts to %s\n", m.Rows, len(m.Shards), out)
-	return err
+	return form.print(cmd, map[string]any{"rows": m.Rows, "parts": len(m.Shards), "out": out},
+		fmt.Sprintf("wrote %d predictions of %d parts to %s\n", m.Rows, len(m.Shards), out))
 }
 
 // mergeCommand is the command line of valla merge.
@@ -218,7 +209,7 @@ func (c *mergeCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if j.Task == pass.Predict {
-		return concatenate(cmd, m, args[0], c.out, c.JSON)
+		return concatenate(cmd, m, args[0], c.out, c.asJSON)
 	}
 	return c.model(cmd, j, m, args[0])
 }
@@ -266,7 +257,7 @@ func (c *fitCommand) fitPasses(cmd *cobra.Command, paths []string) (err error) {
 			return err
 		}
 	}
-	j, m, err := c.passes.run(cmd, pass.Options{Task: pass.Fit, Header: c.header.Header}, c.model, paths, c.JSON)
+	j, m, err := c.passes.run(cmd, pass.Options{Task: pass.Fit, Header: c.header.Header}, c.model, paths, c.asJSON)
 	if err != nil || m == nil {
 		return err
 	}

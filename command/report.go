@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,13 +88,9 @@ func (c *reportCommand) write(cmd *cobra.Command, page *assess.Page) error {
 	if err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { _, err := w.Write(html); return err }); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"out": c.out, "rows": page.Rows, "targets": page.Targets, "summary": page.Summary, "notes": page.Notes})
+	if !c.JSON { // the document has the notes
+		printNotes(cmd, page.Notes)
 	}
-	printNotes(cmd, page.Notes)
-	for _, s := range page.Summary {
-		fmt.Fprintln(cmd.OutOrStdout(), s)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote a page on %d rows to %s\n", page.Rows, c.out)
-	return err
+	lines := append(slices.Clone(page.Summary), fmt.Sprintf("wrote a page on %d rows to %s\n", page.Rows, c.out))
+	return c.print(cmd, map[string]any{"out": c.out, "rows": page.Rows, "targets": page.Targets, "summary": page.Summary, "notes": page.Notes}, strings.Join(lines, "\n"))
 }

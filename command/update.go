@@ -56,11 +56,7 @@ func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, err := data.ReadTable(args[0])
-	if err != nil {
-		return err
-	}
-	set, err := m.Set(table, true)
+	set, err := readSet(cmd, m, data.TableReader{}, args[0], 0)
 	if err != nil {
 		return err
 	}

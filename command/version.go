@@ -30,11 +30,7 @@ number of threads. A report of a defect should have these lines.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			b := build{valla.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, kernel.Assembly(), runtime.GOMAXPROCS(0)}
-			if form.JSON {
-				return printJSON(cmd.OutOrStdout(), b)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "valla     %s\ngo        %s\nplatform  %s\nassembly  %s\nthreads   %d\n", b.Version, b.Go, b.Platform, b.Assembly, b.Threads)
-			return err
+			return form.print(cmd, b, fmt.Sprintf("valla     %s\ngo        %s\nplatform  %s\nassembly  %s\nthreads   %d\n", b.Version, b.Go, b.Platform, b.Assembly, b.Threads))
 		}),
 	}
 	settingsFlags(cmd.Flags(), &form, "", nil)

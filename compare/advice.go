@@ -20,19 +20,10 @@ func (c *Comparison) conclude() {
 	best := c.Results[0]
 	for i := range c.Results {
 		r := &c.Results[i]
-		r.Behind, r.BehindError = behind(r.nlls, best.nlls)
+		r.Behind, r.BehindError = kernel.MeanDifference(r.nlls, best.nlls)
 	}
 	take := c.simplest(best)
 	c.Recommended, c.Advice = take.Name, c.advice(take, best)
-}
-
-// behind returns the mean of the rows' differences, with its standard error.
-func behind(nlls, best []float64) (mean, standard float64) {
-	diff := make([]float64, len(nlls))
-	for i := range diff {
-		diff[i] = nlls[i] - best[i]
-	}
-	return kernel.Mean(diff), kernel.StandardError(diff)
 }
 
 // enough is how many standard errors tell two contenders apart.
@@ -66,7 +57,7 @@ func (c *Comparison) free() (out []Result) {
 		}
 		at := len(out)
 		if r := c.Results[i]; at > 0 {
-			if worse, by := behind(out[0].nlls, r.nlls); worse > by {
+			if worse, by := kernel.MeanDifference(out[0].nlls, r.nlls); worse > by {
 				at = 0
 			}
 		}

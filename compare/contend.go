@@ -12,6 +12,8 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
@@ -20,7 +22,7 @@ import (
 // contend makes the result of a contender.
 func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 	out := Result{Name: one.name, Label: one.label, Settings: one.given, simpler: one.simpler}
-	scorer, width := c.m.Task.Scorer(), tally{level: c.o.Level}
+	scorer, width := c.m.Task.Scorer(), coverage.Tally{Level: c.o.Level}
 	var last *valla.Model
 	for i, f := range c.folds {
 		m, bytes, err := c.make(ctx, one, f, i)
@@ -40,13 +42,13 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 			return out, err
 		}
 		out.nlls = append(out.nlls, nlls...)
-		if err := errors.Join(scorer.Add(p, f.judge.Y), width.add(p, f.judge.Y)); err != nil {
+		if err := errors.Join(scorer.Add(p, f.judge.Y), width.Add(p, graph.Floats(f.judge.Y))); err != nil {
 			return out, err
 		}
 	}
 	var err error
 	out.NLL, out.StandardError = kernel.Mean(out.nlls), kernel.StandardError(out.nlls)
-	out.Coverage, out.Width = width.means()
+	out.Coverage, out.Width = width.Means()
 	if out.Scores, err = scorer.Scores(); err != nil {
 		return out, err
 	}

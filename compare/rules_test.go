@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
-	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/train"
@@ -110,73 +105,6 @@ func TestContenders(t *testing.T) {
 	if got := list(); got[0] != "map" || slices.Contains(got, "vector") || len(got) != len(Names())-1 {
 		t.Errorf("contenders of a regression: %q", got)
 	}
-}
-
-// TestTally: the counts are sums over all batches; widths are in units of one target, or in standard deviations
-// of several targets.
-func TestTally(t *testing.T) {
-	one := &valla.Prediction{Targets: []string{"y"}, Mean: []float64{0, 0, 0}, Variance: []float64{1, 4, 9}}
-	two := &valla.Prediction{Targets: []string{"y", "z"}, Mean: []float64{0, 0}, Variance: []float64{1, 400}}
-	z := math.Sqrt2 * math.Erfinv(0.9)
-	c := tally{level: 0.9}
-	for _, y := range [][]float64{{1.6, 3.4, 0}, {-1.7, -3.2, 99}} { // the bounds are 1.64, 3.29 and 4.93
-		if err := c.add(one, dense(y, 3, 1)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	coverage, width := c.means()
-	near(t, "coverage", *coverage, 3./6, 1e-15)
-	near(t, "width", *width, 2*z*(1+2+3)/3, 1e-12)
-
-	c = tally{level: 0.9}
-	if err := c.add(two, dense([]float64{0, 34}, 1, 2)); err != nil {
-		t.Fatal(err)
-	}
-	coverage, width = c.means()
-	near(t, "coverage of two targets", *coverage, 1./2, 1e-15)
-	near(t, "width of two targets", *width, 2*z, 1e-12)
-
-	probs := &valla.Prediction{Targets: []string{"k"}, Classes: []float64{1, 2}, Probs: []float64{0.9, 0.1, 0.4, 0.6}}
-	c = tally{level: 0.5}
-	if err := c.add(probs, dense([]float64{1, 1}, 2, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if coverage, width := c.means(); coverage != nil || width != nil {
-		t.Errorf("a classification without sets has the coverage %v and the width %v", coverage, width)
-	}
-	probs.Conformal = &calibrate.Conformal{Link: "probit", Rows: 3, Scores: []float64{0.1, 0.7, 0.8}}
-	if err := c.add(probs, dense([]float64{1, 1}, 2, 1)); err != nil {
-		t.Fatal(err)
-	}
-	coverage, width = c.means() // sets {1} and {1, 2}: scores up to 0.7
-	near(t, "coverage of sets", *coverage, 1, 1e-15)
-	near(t, "size of sets", *width, 1.5, 1e-15)
-	c.level = 0.99
-	oneLine(t, c.add(probs, dense([]float64{1, 1}, 2, 1)), "the level 0.99 needs a conformal calibration with 99 rows")
-}
-
-// TestBehind: the mean difference does not depend on what both contenders share, and its error falls with the
-// root of the number of rows.
-func TestBehind(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(2, 40).Draw(t, "n")
-		a := rapid.SliceOfN(rapid.Float64Range(-5, 5), n, n).Draw(t, "a")
-		b := rapid.SliceOfN(rapid.Float64Range(-5, 5), n, n).Draw(t, "b")
-		shift := rapid.Float64Range(-9, 9).Draw(t, "shift")
-		mean, by := behind(a, b)
-		for i := range a {
-			a[i], b[i] = a[i]+shift, b[i]+shift
-		}
-		again, same := behind(a, b)
-		back, mirrored := behind(b, a)
-		if math.Abs(again-mean) > 1e-9 || math.Abs(same-by) > 1e-9 || math.Abs(back+again) > 1e-12 || math.Abs(mirrored-same) > 1e-12 {
-			t.Errorf("%g ± %g, shifted %g ± %g, mirrored %g ± %g", mean, by, again, same, back, mirrored)
-		}
-		_, twice := behind(slices.Concat(a, a), slices.Concat(b, b))
-		if n := float64(n); math.Abs(twice*math.Sqrt((2*n-1)/(n-1))-same) > 1e-9 {
-			t.Errorf("error %g of all rows twice, %g of the rows", twice, same)
-		}
-	})
 }
 
 // TestCheaper: a posterior is cheaper if its fit takes less than a quarter of the time and its prediction not more

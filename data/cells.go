@@ -3,9 +3,7 @@ package data
 import (
 	"bytes"
 	"fmt"
-	"math"
 
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -27,43 +25,32 @@ func (c Cells) N() int {
 // TableOf returns the table that [TableReader.Read] returns of a file with these columns, of
 // which there are one or more. Path stands for the file in messages.
 func TableOf(path string, columns []Cells) (*Table, error) {
-	k, n := len(columns), columns[0].N()
-	t := &Table{Path: path, rows: n}
-	values, words := make([]float64, n*k), make([]*Words, k)
+	n := columns[0].N()
+	s := &Stream{Path: path}
 	for j, c := range columns {
 		if c.N() != n {
 			return nil, fmt.Errorf("%s: column %q has %d rows, expected %d as column %q", path, c.Name, c.N(), n, columns[0].Name)
 		}
-		t.Columns = append(t.Columns, c.Name)
-		for i := range n {
-			text, v, ok := c.cell(i)
-			if !ok {
-				if t.Words = words; words[j] == nil {
-					words[j] = new(Words)
-				}
-				words[j].add(i, text, i)
-			}
-			values[i*k+j] = v
-		}
-		if words[j] != nil {
-			words[j].fill(n)
+		s.Columns, s.use = append(s.Columns, c.Name), append(s.use, used{name: c.Name, at: j})
+	}
+	b := &batch{Stream: s, words: make([]*Words, len(columns)), values: make([]float64, 0, n*len(columns))}
+	for ; b.n < n; b.n++ {
+		for j, c := range columns {
+			c.add(b, j)
 		}
 	}
-	t.Values = dense.Of(values, n, k)
-	return t, unique(t.Columns)
+	s.read = n
+	return b.table(), unique(s.Columns)
 }
 
-// cell returns the number of row i, or its text and false.
-func (c Cells) cell(i int) (text []byte, v float64, ok bool) {
-	if c.Texts == nil {
-		if v = c.Numbers[i]; kernel.Finite(v) {
-			return nil, v, true
-		}
-		return []byte(key(v)), math.NaN(), false
+// add adds the cell of the next row to column j of b.
+func (c Cells) add(b *batch, j int) {
+	switch {
+	case c.Texts != nil:
+		b.cell(j, bytes.TrimSpace([]byte(c.Texts[b.n])), b.n)
+	case kernel.Finite(c.Numbers[b.n]):
+		b.values = append(b.values, c.Numbers[b.n])
+	default:
+		b.word(j, []byte(key(c.Numbers[b.n])), b.n)
 	}
-	text = bytes.TrimSpace([]byte(c.Texts[i]))
-	if v, ok = parse(text); !ok {
-		v = math.NaN()
-	}
-	return text, v, ok
 }

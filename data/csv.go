@@ -103,38 +103,43 @@ func (t *lineRows) header(r TableReader) ([]string, error) {
 }
 
 func (t *lineRows) next(b *batch, n int) error {
-	for len(t.first) > 0 && b.n < n {
-		r := t.first[0]
-		if err := t.row(b, len(r.cells), r.line, func(i int) []byte { return []byte(r.cells[i]) }); err != nil {
-			return err
-		}
-		t.first = t.first[1:]
-	}
 	for b.n < n {
-		cells, err := t.cells.Read()
-		if errors.Is(err, io.EOF) && b.n > 0 {
+		cells, line, err := t.read()
+		switch {
+		case errors.Is(err, io.EOF) && b.n > 0:
 			return nil
-		}
-		if errors.Is(err, io.EOF) {
+		case errors.Is(err, io.EOF):
 			return err
-		}
-		if err != nil {
+		case err != nil:
 			return t.syntax(err)
 		}
-		if err := t.row(b, len(cells), t.cells.Line, func(i int) []byte { return bytes.TrimSpace(cells[i]) }); err != nil {
+		if err := t.row(b, cells, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// row adds one row, whose cells the function gives.
-func (t *lineRows) row(b *batch, width, line int, cell func(i int) []byte) error {
-	if width != t.width {
-		return fmt.Errorf("%s:%d: expected %d cells, found %d", t.path, line, t.width, width)
+// read returns the cells and the line of the next row, of the rows in first before others.
+func (t *lineRows) read() (cells [][]byte, line int, err error) {
+	if len(t.first) == 0 {
+		cells, err = t.cells.Read()
+		return cells, t.cells.Line, err
+	}
+	for _, c := range t.first[0].cells {
+		cells = append(cells, []byte(c))
+	}
+	line, t.first = t.first[0].line, t.first[1:]
+	return cells, line, nil
+}
+
+// row adds one row.
+func (t *lineRows) row(b *batch, cells [][]byte, line int) error {
+	if len(cells) != t.width {
+		return fmt.Errorf("%s:%d: expected %d cells, found %d", t.path, line, t.width, len(cells))
 	}
 	for j := range b.use {
-		b.cell(j, cell(b.use[j].at), line)
+		b.cell(j, bytes.TrimSpace(cells[b.use[j].at]), line)
 	}
 	b.n++
 	return b.room()

@@ -17,15 +17,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// matrix returns the values of t, N and D. t must be a row-major [N,D] float64 tensor and
-// not a view. The argument what names t in the error.
-func matrix(what string, t *tensor.Dense) (values []float64, n, d int, err error) {
-	if err := checkMatrix(what, t, tensor.Float64); err != nil {
-		return nil, 0, 0, err
-	}
-	return t.Float64s(), t.Shape()[0], t.Shape()[1], nil
-}
-
 // checkMatrix returns an error unless t is a row-major [N,D] tensor of the type dtype and
 // not a view. The argument what names t in the error.
 func checkMatrix(what string, t *tensor.Dense, dtype tensor.Dtype) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -135,11 +136,7 @@ func (o ColumnOptions) rows(n int) ([]int, error) {
 	if o.Rows != nil {
 		return o.Rows(n)
 	}
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all, nil
+	return dense.Indices(n), nil
 }
 
 // decide fills in e.Columns, without the values that come from rows, and e.Omitted. It returns the
@@ -284,20 +281,15 @@ func (t *Table) count(j int, rows []int) map[string]int {
 		ofWord = make([]int, len(w.List)+1)
 	}
 	numbers := map[float64]int{}
-	one := func(i int) {
+	if rows == nil {
+		rows = dense.Indices(t.N())
+	}
+	for _, i := range rows {
 		if w != nil && w.Codes[i] > 0 {
 			ofWord[w.Codes[i]]++
 		} else {
 			numbers[t.Values.Float64s()[i*k+j]]++
 		}
-	}
-	if rows == nil {
-		for i := range t.N() {
-			one(i)
-		}
-	}
-	for _, i := range rows {
-		one(i)
 	}
 	for i, n := range ofWord[1:] {
 		if text := w.List[i].Text; n > 0 && !missing(text) {

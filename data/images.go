@@ -37,8 +37,8 @@ func readImages(folder string, channels, height, width int, part *Part) (*Table,
 		return nil, err
 	}
 	if part != nil {
-		if part.From < 0 || part.To <= part.From || part.To > int64(len(paths)) {
-			return nil, fmt.Errorf("%s: images %d to %d of %d: the folder is not the one that was divided", folder, part.From, part.To-1, len(paths))
+		if err := part.within(int64(len(paths))); err != nil {
+			return nil, err
 		}
 		paths = paths[part.From:part.To]
 		if classes != nil {

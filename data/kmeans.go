@@ -24,25 +24,11 @@ const (
 	RandomPoints
 )
 
-// KMeans returns k centres [k,D] of the rows of x [N,D]. It is [kMeansOptions.Centers] with
-// the first centres chosen by init and the defaults for everything else.
-func KMeans(x *tensor.Dense, k int, init KMeansInit, rng *rand.Rand) (*tensor.Dense, error) {
-	return kMeansOptions{Init: init}.centers(x, k, rng)
-}
-
-// kMeansOptions says how to run k-means. The zero value of each field means its default.
-type kMeansOptions struct {
-	Init KMeansInit // how the first centres are chosen
-	// MaxIterations bounds the number of Lloyd's iterations; 0 means 100.
-	MaxIterations int
-	// Tolerance ends the iterations once one reduces the sum of squared
-	// distances by no more than this fraction; 0 means 1e-4.
-	Tolerance float64
-}
-
-// centers returns k centres [k,D], float64, of the rows of x [N,D], float32 or float64, by Lloyd's
+// KMeans returns k centres [k,D], float64, of the rows of x [N,D], float32 or float64, by Lloyd's
 // algorithm (1982): every row goes to its nearest centre, every centre moves to
-// the mean of its rows. A centre without rows moves to the row that is farthest
+// the mean of its rows. The algorithm ends after 100 iterations, or once an iteration reduces the
+// sum of squared distances by no more than 0.01 %. The first centres are chosen by init.
+// A centre without rows moves to the row that is farthest
 // from its own. The same x, k and state of rng give the same centres, on any number of threads.
 //
 // Many rows of many values are first grouped by their coordinates in the main directions of a
@@ -51,6 +37,20 @@ type kMeansOptions struct {
 //
 // It is an error if k is not between 1 and the number of distinct rows, and if
 // values are not finite or so large that squared distances overflow.
+func KMeans(x *tensor.Dense, k int, init KMeansInit, rng *rand.Rand) (*tensor.Dense, error) {
+	return kMeansOptions{init, 100, 1e-4}.centers(x, k, rng)
+}
+
+// kMeansOptions says how to run k-means.
+type kMeansOptions struct {
+	init       KMeansInit // how the first centres are chosen
+	iterations int        // bounds the number of Lloyd's iterations
+	// tolerance ends the iterations once one reduces the sum of squared
+	// distances by no more than this fraction.
+	tolerance float64
+}
+
+// centers is KMeans with any options.
 func (o kMeansOptions) centers(x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
 	if x != nil && x.Dtype() == tensor.Float32 {
 		return lloydCenters[float32](o, x, k, rng)
@@ -69,25 +69,17 @@ func lloydCenters[T kernel.Float](o kMeansOptions, x *tensor.Dense, k int, rng *
 	if distinct := distinctRows(values, d, k); distinct < k {
 		return nil, fmt.Errorf("k-means: %d centres, but only %d of the %d rows are distinct", k, distinct, n)
 	}
-	o.MaxIterations, o.Tolerance = orDefault(o.MaxIterations, 100), orDefault(o.Tolerance, 1e-4)
 	l := newLloyd(values, n, d, k)
 	if label := labels(o, values, d, k, rng); label != nil {
 		l.relabel(label)
 		l.update()
 	} else {
-		l.place(start(o.Init, values, n, d, k, rng))
+		l.place(start(o.init, values, n, d, k, rng))
 	}
-	if err := l.run(o.MaxIterations, o.Tolerance); err != nil {
+	if err := l.run(o.iterations, o.tolerance); err != nil {
 		return nil, err
 	}
 	return dense.Of(l.result(), k, d), nil
-}
-
-func orDefault[T int | float64](v, standard T) T {
-	if v == 0 {
-		return standard
-	}
-	return v
 }
 
 // start returns the rows that are the first centres.

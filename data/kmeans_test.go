@@ -326,7 +326,7 @@ func TestKMeansIsDeterministic(t *testing.T) {
 func TestMaxIterations(t *testing.T) {
 	values := gaussians(200, 2, 4, rng(8))
 	x := dense.Of(values, 200, 2)
-	got, err := kMeansOptions{Init: RandomPoints, MaxIterations: 1}.centers(x, 4, rng(9))
+	got, err := kMeansOptions{init: RandomPoints, iterations: 1}.centers(x, 4, rng(9))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ type parquetRows struct {
 	path   string              // of the file, for messages
 	file   *os.File            // is closed with the stream; nil in tests
 	table  *parquet.File       // the description of the file
+	micros bool                // says that timestamps are numbers
 	group  int                 // the number of the row group
 	end    int                 // that after the last row group
 	left   int64               // rows of it
@@ -38,7 +39,7 @@ type parquetKind struct {
 }
 
 // openParquet opens the Parquet file at path.
-func openParquet(path string) (s *Stream, err error) {
+func (r TableReader) openParquet(path string) (s *Stream, err error) {
 	defer tablefile.Damaged(path, &err)
 	f, content, err := tablefile.Open(path)
 	if err != nil {
@@ -48,7 +49,8 @@ func openParquet(path string) (s *Stream, err error) {
 		f.Close()
 		return nil, err
 	}
-	s.source.(*parquetRows).file = f
+	p := s.source.(*parquetRows)
+	p.file, p.micros = f, r.Times
 	return s, nil
 }
 
@@ -171,7 +173,7 @@ func kindsOf(p *parquetRows, b *batch) ([]parquetKind, error) {
 		leaf, _ := p.table.Schema().Lookup(p.table.Schema().Columns()[u.at]...)
 		kind := parquetKind{}
 		if leaf.Node != nil && leaf.MaxRepetitionLevel == 0 {
-			kind = kindOfType(leaf.Node.Type())
+			kind = kindOfType(leaf.Node.Type(), p.micros)
 		}
 		if kind.value == nil {
 			return nil, fmt.Errorf("%s: column %q: expected numbers, text, booleans, dates or times, found %v", p.path, u.name, leaf.Node)
@@ -189,10 +191,11 @@ func asWord(f func(parquet.Value) string) func(parquet.Value) (float64, string, 
 	return func(v parquet.Value) (float64, string, bool) { return 0, f(v), false }
 }
 
-// kindOfType says how values of a type are read; the zero value means that they are not.
-func kindOfType(t parquet.Type) parquetKind {
+// kindOfType says how values of a type are read, timestamps as numbers if micros is true; the zero
+// value means that they are not.
+func kindOfType(t parquet.Type, micros bool) parquetKind {
 	if l := t.LogicalType(); l != nil && l.Value != nil {
-		if k, ok := kindOfLogical(t, l.Value); ok {
+		if k, ok := kindOfLogical(t, l.Value, micros); ok {
 			return k
 		}
 	}
@@ -217,7 +220,7 @@ func kindOfType(t parquet.Type) parquetKind {
 
 // kindOfLogical is kindOfType for a type with a meaning; the second result is false where the
 // values are what they are without it.
-func kindOfLogical(t parquet.Type, l format.LogicalTypeValue) (parquetKind, bool) {
+func kindOfLogical(t parquet.Type, l format.LogicalTypeValue, micros bool) (parquetKind, bool) {
 	switch l := l.(type) {
 	case *format.DateType:
 		return parquetKind{value: asWord(func(v parquet.Value) string {
@@ -225,6 +228,10 @@ func kindOfLogical(t parquet.Type, l format.LogicalTypeValue) (parquetKind, bool
 		})}, true
 	case *format.TimestampType:
 		unit := unitOf(l.Unit)
+		if micros {
+			number := func(v parquet.Value) float64 { return float64(since(v.Int64(), unit).UnixMicro()) }
+			return parquetKind{value: asNumber(number), whole: true}, true
+		}
 		return parquetKind{value: asWord(func(v parquet.Value) string { return stamp(since(v.Int64(), unit)) })}, true
 	case *format.TimeType:
 		unit := unitOf(l.Unit)

@@ -145,3 +145,39 @@ func TestDamagedParquet(t *testing.T) {
 		}
 	})
 }
+
+// TestEveryDamagedByte: wherever a file is cut off, it is refused, and wherever a byte is wrong,
+// nothing worse happens than an error of one line.
+func TestEveryDamagedByte(t *testing.T) {
+	var rows []typed
+	for i := range 4 {
+		n := int64(i)
+		rows = append(rows, typed{int32(i), n * 1e3, n * 1e6, n * 1e9, int32(i), n, uint32(i), uint64(i), i%2 == 0, float32(i), fmt.Sprint(i % 3)})
+	}
+	good := parquetOf(t, rows)
+	decode := func(content []byte, micros bool) error {
+		s, err := openSection("a.parquet", content)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		s.source.(*parquetRows).micros = micros
+		_, err = s.Next(1000)
+		return err
+	}
+	for n := range good {
+		expectError(t, decode(good[:n], n%2 == 0), "a.parquet: ", "")
+	}
+	refused := 0
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 0xff
+		if err := decode(bad, i%2 == 0); err != nil {
+			expectError(t, err, "a.parquet: ", "")
+			refused++
+		}
+	}
+	if refused < len(good)/3 {
+		t.Errorf("only %d of %d damaged files are refused", refused, len(good))
+	}
+}

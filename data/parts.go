@@ -42,6 +42,14 @@ func (p Part) String() string {
 	return fmt.Sprintf("%s (%s %d to %d)", p.Path, p.Unit, p.From, p.To-1)
 }
 
+// within returns an error unless the part lies in a file or folder of n units.
+func (p Part) within(n int64) error {
+	if p.From >= 0 && p.To > p.From && p.To <= n {
+		return nil
+	}
+	return fmt.Errorf("%s: %s %d to %d of %d: it has changed since it was divided", p.Path, p.Unit, p.From, p.To-1, n)
+}
+
 // imagesInPart is how many images are in a part of a folder.
 const imagesInPart = 1000
 
@@ -142,7 +150,7 @@ func (r TableReader) OpenPart(p Part) (*Stream, error) {
 	case byteUnit:
 		s, err = r.openBytes(p)
 	case groupUnit:
-		s, err = openGroups(p)
+		s, err = r.openGroups(p)
 	case imageUnit:
 		s, err = r.openImages(p.Path, &p)
 	default:
@@ -179,8 +187,8 @@ func (r TableReader) openBytes(p Part) (*Stream, error) {
 
 // narrow makes t read the lines of a part of the content.
 func (t *lineRows) narrow(content *io.SectionReader, p Part) error {
-	if p.From < 0 || p.To <= p.From || p.To > content.Size() {
-		return fmt.Errorf("%s: bytes %d to %d of %d: the file is not the one that was divided", p.Path, p.From, p.To-1, content.Size())
+	if err := p.within(content.Size()); err != nil {
+		return err
 	}
 	if t.text.Packed() {
 		return fmt.Errorf("%s: a packed text has no parts", p.Path)
@@ -239,8 +247,8 @@ func (u *untilBreak) Read(p []byte) (int, error) {
 }
 
 // openGroups opens row groups of a Parquet file.
-func openGroups(p Part) (*Stream, error) {
-	s, err := openParquet(p.Path)
+func (r TableReader) openGroups(p Part) (*Stream, error) {
+	s, err := r.openParquet(p.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -253,8 +261,8 @@ func openGroups(p Part) (*Stream, error) {
 
 func (p *parquetRows) narrow(s *Stream, of Part) error {
 	groups := p.table.RowGroups()
-	if of.From < 0 || of.To <= of.From || of.To > int64(len(groups)) {
-		return fmt.Errorf("%s: row groups %d to %d of %d: the file is not the one that was divided", of.Path, of.From, of.To-1, len(groups))
+	if err := of.within(int64(len(groups))); err != nil {
+		return err
 	}
 	for _, g := range groups[:of.From] {
 		p.row += int(g.NumRows())

@@ -162,8 +162,8 @@ func TestPartsThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{Part{Path: path, Unit: byteUnit, From: 0, To: 20}, "line break"},
-		{Part{Path: path, Unit: byteUnit, From: 50, To: 5000}, "not the one that was divided"},
-		{Part{Path: path, Unit: byteUnit, From: 5, To: 5}, "not the one that was divided"},
+		{Part{Path: path, Unit: byteUnit, From: 50, To: 5000}, "it has changed since it was divided"},
+		{Part{Path: path, Unit: byteUnit, From: 5, To: 5}, "it has changed since it was divided"},
 		{Part{Path: path, Unit: "lines", From: 0, To: 5}, "expected bytes"},
 		{Part{Path: dir, Unit: imageUnit, From: 0, To: 5}, "[C H W]"},
 	} {

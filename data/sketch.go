@@ -33,8 +33,8 @@ func labels[T kernel.Float](o kMeansOptions, x []T, d, k int, rng *rand.Rand) []
 		return nil
 	}
 	l := newLloyd(y, n, sketchValues, k)
-	l.place(start(o.Init, y, n, sketchValues, k, rng))
-	if l.run(o.MaxIterations, o.Tolerance) != nil || slices.Contains(l.counts, 0) {
+	l.place(start(o.init, y, n, sketchValues, k, rng))
+	if l.run(o.iterations, o.tolerance) != nil || slices.Contains(l.counts, 0) {
 		return nil
 	}
 	return l.label

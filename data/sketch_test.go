@@ -55,7 +55,7 @@ func TestDirectionsKeepDistances(t *testing.T) {
 func TestKMeansBySketch(t *testing.T) {
 	const n, d, k = 2 * sketchRows, 2 * sketchValues, 9
 	x := gaussians(n, d, k, rng(3))
-	o := kMeansOptions{MaxIterations: 100, Tolerance: 1e-12}
+	o := kMeansOptions{iterations: 100, tolerance: 1e-12}
 	if labels(o, x, d, k, rng(4)) == nil {
 		t.Fatal("no sketch")
 	}

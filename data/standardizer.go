@@ -3,11 +3,11 @@ package data
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -24,17 +24,14 @@ type Standardizer struct {
 // or underflow. Sums are float64 for both types.
 func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 	var s *Standardizer
+	var err error
 	if x != nil && x.Dtype() == tensor.Float32 {
-		if err := checkMatrix("standardize", x, tensor.Float32); err != nil {
-			return nil, err
-		}
-		s = moments(x.Float32s(), x.Shape()[1])
+		s, err = moments[float32](x)
 	} else {
-		values, _, d, err := matrix("standardize", x)
-		if err != nil {
-			return nil, err
-		}
-		s = moments(values, d)
+		s, err = moments[float64](x)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for j := range s.Mean {
 		if !kernel.Finite(s.Mean[j]) || !kernel.Finite(s.Std[j]) {
@@ -44,9 +41,13 @@ func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 	return s, nil
 }
 
-// moments returns the means and the population standard deviations of the columns of
-// values, whose rows have d values. It passes over the rows twice.
-func moments[T float32 | float64](values []T, d int) *Standardizer {
+// moments returns the means and the population standard deviations of the columns of x [N,D]. It
+// passes over the rows twice.
+func moments[T kernel.Float](x *tensor.Dense) (*Standardizer, error) {
+	if err := checkMatrix("standardize", x, tensor.Dtype{Type: reflect.TypeFor[T]()}); err != nil {
+		return nil, err
+	}
+	values, d := x.Data().([]T), x.Shape()[1]
 	s := &Standardizer{Mean: make([]float64, d), Std: make([]float64, d)}
 	n := float64(len(values) / d)
 	for row := range slices.Chunk(values, d) {
@@ -78,7 +79,7 @@ func moments[T float32 | float64](values []T, d int) *Standardizer {
 			s.Std[j] = scaledDeviation(values[j:], d, s.Mean[j])
 		}
 	}
-	return s
+	return s, nil
 }
 
 // scaledDeviation returns the standard deviation around mean of every d-th value, whose squares
@@ -95,62 +96,52 @@ func scaledDeviation[T float32 | float64](values []T, d int, mean float64) float
 	return largest * math.Sqrt(sum/n)
 }
 
-// Apply returns (x-Mean)/Std for x [N,D].
-func (s *Standardizer) Apply(x *tensor.Dense) (*tensor.Dense, error) {
-	return s.each(x, func(v, mean, std float64) float64 { return (v - mean) / std })
-}
+// Apply returns (x-Mean)/Std for x [N,D], float64.
+func (s *Standardizer) Apply(x *tensor.Dense) (*tensor.Dense, error) { return s.copied(x, false) }
 
-// Invert returns z*Std+Mean for z [N,D], undoing [Standardizer.Apply].
-func (s *Standardizer) Invert(z *tensor.Dense) (*tensor.Dense, error) {
-	return s.each(z, func(v, mean, std float64) float64 { return v*std + mean })
-}
+// Invert returns z*Std+Mean for z [N,D], float64, undoing [Standardizer.Apply].
+func (s *Standardizer) Invert(z *tensor.Dense) (*tensor.Dense, error) { return s.copied(z, true) }
 
 // ApplyInPlace replaces x [N,D], float32 or float64, by (x-Mean)/Std, computed in
 // float64.
 func (s *Standardizer) ApplyInPlace(x *tensor.Dense) error {
-	dtype := tensor.Float64
 	if x != nil && x.Dtype() == tensor.Float32 {
-		dtype = tensor.Float32
+		return replace[float32](s, x, false)
 	}
-	if err := checkMatrix("standardize", x, dtype); err != nil {
+	return replace[float64](s, x, false)
+}
+
+// copied returns a copy of x, standardized or in its units again.
+func (s *Standardizer) copied(x *tensor.Dense, invert bool) (*tensor.Dense, error) {
+	if err := checkMatrix("standardize", x, tensor.Float64); err != nil {
+		return nil, err
+	}
+	out := x.Clone().(*tensor.Dense)
+	if err := replace[float64](s, out, invert); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// replace standardizes the values of x in place or, if invert is true, returns them to their units.
+func replace[T kernel.Float](s *Standardizer, x *tensor.Dense, invert bool) error {
+	if err := checkMatrix("standardize", x, tensor.Dtype{Type: reflect.TypeFor[T]()}); err != nil {
 		return err
 	}
-	if err := s.check(x.Shape()[1]); err != nil {
+	d := x.Shape()[1]
+	if err := s.check(d); err != nil {
 		return err
 	}
-	if dtype == tensor.Float32 {
-		standardize(x.Float32s(), s)
-	} else {
-		standardize(x.Float64s(), s)
+	for row := range slices.Chunk(x.Data().([]T), d) {
+		for j, v := range row {
+			if mean, std := s.Mean[j], s.Std[j]; invert {
+				row[j] = T(float64(v)*std + mean)
+			} else {
+				row[j] = T((float64(v) - mean) / std)
+			}
+		}
 	}
 	return nil
-}
-
-func standardize[T float32 | float64](values []T, s *Standardizer) {
-	for row := range slices.Chunk(values, len(s.Mean)) {
-		for j, v := range row {
-			row[j] = T((float64(v) - s.Mean[j]) / s.Std[j])
-		}
-	}
-}
-
-// each returns a new tensor of f(v, mean, std) for every value v of x, with the moments of
-// its column.
-func (s *Standardizer) each(x *tensor.Dense, f func(v, mean, std float64) float64) (*tensor.Dense, error) {
-	values, n, d, err := matrix("standardize", x)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.check(d); err != nil {
-		return nil, err
-	}
-	out := make([]float64, len(values))
-	for i := range n {
-		for j := range d {
-			out[i*d+j] = f(values[i*d+j], s.Mean[j], s.Std[j])
-		}
-	}
-	return dense.Of(out, n, d), nil
 }
 
 // check makes sure that s, which may come from a file, fits d columns.

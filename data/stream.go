@@ -73,6 +73,8 @@ func (s *Stream) Use(at, text []int) {
 // table without rows is an error.
 func (s *Stream) Next(n int) (*Table, error) {
 	b := &batch{Stream: s, words: make([]*Words, len(s.use))}
+	// The batch before says how much room this batch needs.
+	b.values = make([]float64, 0, min(n, s.read, roomEvery)*len(s.use))
 	if err := s.source.next(b, n); err != nil {
 		if errors.Is(err, io.EOF) && s.read == 0 && !s.part {
 			return nil, fmt.Errorf("%s: no rows", s.Path)
@@ -212,6 +214,9 @@ func (r TableReader) Open(path string) (*Stream, error) {
 	for _, packed := range []string{".gz", ".zst", ".bz2", ".zip"} {
 		lower = strings.TrimSuffix(lower, packed)
 	}
+	if r.Format != "" {
+		lower = "." + r.Format
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -229,7 +234,7 @@ func (r TableReader) Open(path string) (*Stream, error) {
 		}
 		return s, err
 	case strings.HasSuffix(lower, ".parquet"):
-		return openParquet(path)
+		return r.openParquet(path)
 	case strings.HasSuffix(lower, ".npy"), strings.HasSuffix(lower, ".npz"):
 		t, err := r.arrays(path)
 		if err != nil {
@@ -259,11 +264,7 @@ func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 
 // useAll makes all columns be read.
 func (s *Stream) useAll() *Stream {
-	at := make([]int, len(s.Columns))
-	for i := range at {
-		at[i] = i
-	}
-	s.Use(at, nil)
+	s.Use(dense.Indices(len(s.Columns)), nil)
 	return s
 }
 

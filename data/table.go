@@ -62,6 +62,12 @@ type TableReader struct {
 	// Names are columns that the table is known to have. A first row that has all these
 	// names is the header, also if the names are numbers.
 	Names []string
+	// Times says that the timestamps of a Parquet file are read as numbers, microseconds since 1970
+	// in the time zone of the file, and not as text.
+	Times bool
+	// Format is "csv" or "parquet". The empty string means that the end of the file's name says the
+	// format.
+	Format string
 }
 
 // Read returns the table at path. The extension chooses the format:

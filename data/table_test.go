@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gorgonia.org/tensor"
 
@@ -418,4 +419,36 @@ func FuzzDecodeCSV(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A reader with a format reads a file of any name, and timestamps become text or microseconds.
+func TestFormat(t *testing.T) {
+	type row struct {
+		At time.Time `parquet:"at,timestamp(millisecond)"`
+		Y  float64   `parquet:"y"`
+	}
+	at := time.Date(2023, 1, 2, 3, 4, 5, 6e6, time.UTC)
+	text := put(t, "a.part", "y\n1\n2\n")
+	columns := put(t, "b.part", string(parquetOf(t, []row{{at, 1}, {at.Add(-time.Second), 2}})))
+	for _, path := range []string{text, columns} {
+		if _, err := ReadTable(path); err == nil {
+			t.Errorf("%s is read without its format", path)
+		}
+	}
+	table, err := TableReader{Format: "csv"}.Read(text)
+	if err != nil || !slices.Equal(table.Values.Float64s(), []float64{1, 2}) {
+		t.Fatalf("%v (%v)", table, err)
+	}
+	for _, micros := range []bool{false, true} {
+		table, err := TableReader{Format: "parquet", Times: micros}.Read(columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Words != nil == micros {
+			t.Errorf("micros %v: words %v", micros, table.Words)
+		}
+		if v := table.Values.Float64s(); micros && (v[0] != float64(at.UnixMicro()) || v[2] != v[0]-1e6) {
+			t.Errorf("times %v", v)
+		}
+	}
 }

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -36,8 +34,8 @@ func uciText(dir string, split int) (*Set, []int, error) {
 	if len(target) != 1 {
 		return nil, nil, fmt.Errorf("%s: expected the number of one column, found %d", path, len(target))
 	}
-	set := &Set{Features: numbered(len(features), "x"), Targets: []string{"y"},
-		X: columnsOf(values, columns, features), Y: columnsOf(values, columns, target)}
+	table := &Table{Columns: numbered(columns, "x"), Values: dense.Of(values, len(values)/columns, columns)}
+	set := &Set{Features: numbered(len(features), "x"), Targets: []string{"y"}, X: table.pick(features), Y: table.pick(target)}
 	rows, err := textRows(dir, split, set.N())
 	return set, rows, err
 }
@@ -61,19 +59,6 @@ func textRows(dir string, split, n int) ([]int, error) {
 		return nil, fmt.Errorf("%s%w", name(split), err)
 	}
 	return rows, nil
-}
-
-// columnsOf returns some columns of a table as [N,len(which)]. which holds the numbers of
-// the columns; values is the table in row-major order, and columns is how many it has.
-func columnsOf(values []float64, columns int, which []int) *tensor.Dense {
-	n := len(values) / columns
-	out := make([]float64, 0, n*len(which))
-	for i := range n {
-		for _, j := range which {
-			out = append(out, values[i*columns+j])
-		}
-	}
-	return dense.Of(out, n, len(which))
 }
 
 // readNumbers returns the values of a text file, row by row, and how many columns it has.

@@ -53,12 +53,14 @@ type Engine struct {
 
 // form says which slices a prediction has.
 type form struct {
-	outputs          int  // C; 0: not known yet
-	epistemic, probs bool // whether predictions have these slices
+	outputs                    int  // C; 0: not known yet
+	epistemic, probs, logScale bool // whether predictions have these slices
 }
 
 // form returns which slices g has.
-func (g Gaussian) form() form { return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0} }
+func (g Gaussian) form() form {
+	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0}
+}
 
 // NewEngine returns the engine of a posterior for inputs of a shape each. Nothing is compiled
 // yet, see [Engine.Warm].

@@ -31,6 +31,9 @@ func (j *pieces) run(n int) error {
 	if f.probs {
 		j.g.ResizeProbs()
 	}
+	if f.logScale {
+		j.g.ResizeLogScale()
+	}
 	whole := n / j.of.size
 	if j.e.room(j.of) > 1 {
 		kernel.Parallel(whole, j)

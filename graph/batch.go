@@ -19,10 +19,23 @@ type Batch struct {
 // NewBatch compiles outputs, whose axis 0 is the batch, as functions of x [B,…]. Parts that
 // do not depend on x are computed once and again after each Refresh.
 func NewBatch(b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
-	if b.Err() != nil {
-		return nil, b.Err()
+	return NewBatchWithin(0, b, x, outputs...)
+}
+
+// NewBatchWithin is NewBatch, but returns a *MemoryError if the batch would hold more than
+// limit bytes; 0 is no limit.
+func NewBatchWithin(limit int64, b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
+	o := Options{Varying: []*Node{x}}
+	if limit > 0 {
+		need, err := Plan(b, outputs, o)
+		if err != nil {
+			return nil, err
+		}
+		if int64(need) > limit {
+			return nil, &MemoryError{What: fmt.Sprintf("a prediction of %d examples", x.Shape()[0]), Need: int64(need), Limit: limit}
+		}
 	}
-	p, err := Compile(b, outputs, Options{Varying: []*Node{x}})
+	p, err := Compile(b, outputs, o)
 	if err != nil {
 		return nil, err
 	}
@@ -43,21 +56,6 @@ func batchOf(p *Program, x *Node, outputs []*Node) (*Batch, error) {
 		f.vals = append(f.vals, p.Value(n))
 	}
 	return f, nil
-}
-
-// NewBatchWithin is NewBatch, but returns a *MemoryError if the batch would hold more than
-// limit bytes; 0 is no limit.
-func NewBatchWithin(limit int64, b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
-	if limit > 0 && b.Err() == nil {
-		need, err := Plan(b, outputs, Options{Varying: []*Node{x}})
-		if err != nil {
-			return nil, err
-		}
-		if int64(need) > limit {
-			return nil, &MemoryError{What: fmt.Sprintf("a prediction of %d examples", x.Shape()[0]), Need: int64(need), Limit: limit}
-		}
-	}
-	return NewBatch(b, x, outputs...)
 }
 
 // Size returns B.

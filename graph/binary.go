@@ -48,17 +48,9 @@ func (r binary) RowWise(batched []bool, in []tensor.Shape) bool {
 }
 
 // RowPullback: a parameter that is broadcast over the batch has, in each row of the
-// cotangent, that row summed over the other broadcast axes only.
+// cotangent, that row summed over the other broadcast axes only. The rows of one example
+// get an axis of their own, along which the operands broadcast as well.
 func (r binary) RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
-	return broadcastRows(b, i, in, out, ct, r.local)
-}
-
-// broadcastRows are the Jacobian rows of operand i of an operation on elements that
-// broadcast, where local gives the cotangent before it is summed to the operand's
-// shape. The rows of one example get an axis of their own, along which the operands
-// broadcast as well.
-func broadcastRows(b *Builder, i int, in []*Node, out, ct *Node,
-	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node) (Outer, bool) {
 	s, full := in[i].Shape(), ct.Dims()
 	if full < 2 || len(s) > full || len(s) == full && s[0] != 1 {
 		return Outer{}, false
@@ -77,7 +69,7 @@ func broadcastRows(b *Builder, i int, in []*Node, out, ct *Node,
 		to[d+1] = extent(s, d-full+len(s))
 	}
 	own := split(ct, rows/examples)
-	sum := b.summed(local(b, i, operands, split(out, 1), own), to...)
+	sum := b.summed(r.local(b, i, operands, split(out, 1), own), to...)
 	if sum == own && full == 2 {
 		return Outer{Right: ct}, true
 	}

@@ -139,7 +139,7 @@ func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
 	if n := tensor.Shape(shape).TotalSize(); len(shape) == 0 || n != len(v) {
 		return b.Failf("graph: constant %q: %d values for shape %v", name, len(v), shape)
 	}
-	n := b.constant("value "+name, shape, func() *tensor.Dense { return newDense(b.dt, v, shape) })
+	n := b.constant("value "+name, shape, func(to []float64) { copy(to, v) })
 	if n != nil && !(slices.Equal(n.Shape(), shape) && reflect.DeepEqual(n.Value().Data(), newDense(b.dt, v, shape).Data())) {
 		return b.Failf("graph: two different constants are named %q", name)
 	}
@@ -149,23 +149,15 @@ func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
 // Fill returns a constant of the given shape, every element v.
 func (b *Builder) Fill(v float64, shape ...int) *Node {
 	name := fmt.Sprintf("fill %x %v", math.Float64bits(v), shape)
-	return b.constant(name, shape, func() *tensor.Dense {
-		vals := make([]float64, size(shape))
-		for i := range vals {
-			vals[i] = v
-		}
-		return newDense(b.dt, vals, shape)
-	})
+	return b.constant(name, shape, func(to []float64) { fillWith(to, v) })
 }
 
 // Eye returns the n×n identity.
 func (b *Builder) Eye(n int) *Node {
-	return b.constant(fmt.Sprintf("eye %d", n), []int{n, n}, func() *tensor.Dense {
-		v := make([]float64, n*n)
-		for i := 0; i < n; i++ {
-			v[i*n+i] = 1
+	return b.constant(fmt.Sprintf("eye %d", n), []int{n, n}, func(to []float64) {
+		for i := range n {
+			to[i*n+i] = 1
 		}
-		return newDense(b.dt, v, []int{n, n})
 	})
 }
 
@@ -177,17 +169,15 @@ func (b *Builder) OneHot(class []int, classes int) *Node {
 			return b.Failf("graph: class[%d] = %d, want 0 ≤ class < %d", i, c, classes)
 		}
 	}
-	return b.constant(name, []int{len(class), classes}, func() *tensor.Dense {
-		v := make([]float64, len(class)*classes)
+	return b.constant(name, []int{len(class), classes}, func(to []float64) {
 		for i, c := range class {
-			v[i*classes+c] = 1
+			to[i*classes+c] = 1
 		}
-		return newDense(b.dt, v, []int{len(class), classes})
 	})
 }
 
-// constant returns the leaf of that name, making its value on first use.
-func (b *Builder) constant(name string, shape []int, value func() *tensor.Dense) *Node {
+// constant returns the leaf of that name. On first use, set sets its elements, which are zeros.
+func (b *Builder) constant(name string, shape []int, set func(to []float64)) *Node {
 	if b.err != nil {
 		return nil
 	}
@@ -198,7 +188,9 @@ func (b *Builder) constant(name string, shape []int, value func() *tensor.Dense)
 	if len(shape) == 0 || !possible(shape) {
 		return b.leaf(name, nil, shape)
 	}
-	return b.leaf(name, value(), shape)
+	v := make([]float64, size(shape))
+	set(v)
+	return b.leaf(name, newDense(b.dt, v, shape), shape)
 }
 
 const constPrefix = "const:"
@@ -226,10 +218,8 @@ func newDense(dt tensor.Dtype, v []float64, shape []int) *tensor.Dense {
 	if dt == tensor.Float64 {
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(append([]float64(nil), v...)))
 	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(convert[float32](v)))
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(converted[float64, float32](v)))
 }
-
-func convert[T kernel.Float](v []float64) []T { return converted[float64, T](v) }
 
 // converted copies v to another element type, or the same.
 func converted[T, U kernel.Float](v []T) []U {

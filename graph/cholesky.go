@@ -61,15 +61,13 @@ func choleskyLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
 
 // LowerMask is a constant [n,n]: 1 below the diagonal, the given number on it, 0 above.
 func (b *Builder) LowerMask(n int, diagonal float64) *Node {
-	return b.constant(fmt.Sprintf("lower %d %g", n, diagonal), []int{n, n}, func() *tensor.Dense {
-		v := make([]float64, n*n)
+	return b.constant(fmt.Sprintf("lower %d %g", n, diagonal), []int{n, n}, func(to []float64) {
 		for i := range n {
 			for j := range i {
-				v[i*n+j] = 1
+				to[i*n+j] = 1
 			}
-			v[i*n+i] = diagonal
+			to[i*n+i] = diagonal
 		}
-		return newDense(b.dt, v, []int{n, n})
 	})
 }
 

@@ -72,10 +72,11 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := fits[T]("a graph", c.arena.size); err != nil {
+	bytes := int64(c.arena.size) * int64(unsafe.Sizeof(T(0)))
+	if err := CheckMemory("a graph", bytes); err != nil {
 		return nil, nil, err
 	}
-	if c.arena.size*int(unsafe.Sizeof(T(0))) > largeArena {
+	if bytes > largeArena {
 		runtime.GC() // the memory of programs that are no longer used would count beside this one's
 	}
 	c.code.memory = make([]T, c.arena.size)

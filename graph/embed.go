@@ -68,39 +68,22 @@ func (r embed) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, b
 }
 
 func (r embed) Forward(in []tensor.Shape, out tensor.Shape) Loops {
+	return Loops{F32: embedLoop[float32](r, in, out), F64: embedLoop[float64](r, in, out)}
+}
+
+// embedLoop copies rows of one table, or of the table of each row of the results. With scatter set it
+// adds rows to one table, or to the table of each row of axis 0.
+func embedLoop[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) func(y []T, x [][]T) error {
+	rows, width := out, out[len(out)-1]
 	if r.scatter {
-		return Loops{F32: scatterRows[float32](r, in, out), F64: scatterRows[float64](r, in, out)}
+		rows = in[0]
 	}
-	return Loops{F32: takeRows[float32](r, in, out), F64: takeRows[float64](r, in, out)}
-}
-
-// takeRows copies rows of one table, or of the table of each row of the results.
-func takeRows[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) func(y []T, x [][]T) error {
-	width := out[len(out)-1]
-	places, per := size(in[1][1:]), out[0]/in[1][0]
+	places, per := size(in[1][1:]), rows[0]/in[1][0]
 	return func(y []T, x [][]T) error {
-		for k := range len(y) / width {
-			row := k / places
-			at, err := place(x[1][row/per*places+k%places], r.rows)
-			if err != nil {
-				return err
-			}
-			if r.stacked {
-				at += row * r.rows
-			}
-			copy(y[k*width:(k+1)*width], x[0][at*width:])
+		if r.scatter {
+			clear(y)
 		}
-		return nil
-	}
-}
-
-// scatterRows adds rows to one table, or to the table of each row of axis 0.
-func scatterRows[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) func(y []T, x [][]T) error {
-	width := out[len(out)-1]
-	places, per := size(in[1][1:]), in[0][0]/in[1][0]
-	return func(y []T, x [][]T) error {
-		clear(y)
-		for k := range len(x[0]) / width {
+		for k := range size(rows) / width {
 			row := k / places
 			at, err := place(x[1][row/per*places+k%places], r.rows)
 			if err != nil {
@@ -109,8 +92,12 @@ func scatterRows[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) f
 			if r.stacked {
 				at += row * r.rows
 			}
-			to := y[at*width : (at+1)*width]
-			kernel.Add(to, to, x[0][k*width:(k+1)*width])
+			if r.scatter {
+				to := y[at*width : (at+1)*width]
+				kernel.Add(to, to, x[0][k*width:(k+1)*width])
+			} else {
+				copy(y[k*width:(k+1)*width], x[0][at*width:])
+			}
 		}
 		return nil
 	}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -145,24 +144,7 @@ func shapesOf(in []*expr) []tensor.Shape {
 // needed returns the expressions from which the outputs are computed, and the outputs, in the
 // order in which they were made.
 func needed(outputs []*expr) []*expr {
-	seen := make(map[*expr]bool)
-	var order []*expr
-	var visit func(e *expr)
-	visit = func(e *expr) {
-		if seen[e] {
-			return
-		}
-		seen[e] = true
-		for _, a := range e.in {
-			visit(a)
-		}
-		order = append(order, e)
-	}
-	for _, e := range outputs {
-		visit(e)
-	}
-	slices.SortFunc(order, func(a, b *expr) int { return cmp.Compare(a.id, b.id) })
-	return order
+	return reached(outputs, func(e *expr) []*expr { return e.in }, func(e *expr) int { return e.id })
 }
 
 // changing marks the given leaves and all expressions that are computed from them.

@@ -45,7 +45,7 @@ func runRewritten[T kernel.Float](o Options, outputs, leaves []*Node, in [][]flo
 
 func evaluated[T kernel.Float](e *expr, vals map[*expr][]T, leaves []*Node, in [][]float64) ([]T, error) {
 	if i := slices.Index(leaves, e.leaf); e.leaf != nil && i >= 0 {
-		return convert[T](in[i]), nil
+		return converted[float64, T](in[i]), nil
 	}
 	if e.leaf != nil {
 		return slice[T](e.leaf.Value())

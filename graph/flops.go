@@ -7,7 +7,7 @@ import (
 
 // counted is an operation that knows how many floating-point operations it takes: additions,
 // multiplications and functions of an element, each of which counts one. An operation without
-// this method takes one for each element of its result.
+// this method takes one for each element of its result, unless it only copies elements.
 type counted interface {
 	Flops(in []tensor.Shape, out tensor.Shape) int
 }
@@ -22,9 +22,12 @@ func (c *code[T]) flops() (once, each int) { return flopsOf(c.once), flopsOf(c.e
 func flopsOf[T kernel.Float](steps []*step[T]) int {
 	sum := 0
 	for _, s := range steps {
-		if op, ok := s.e.op.(counted); ok {
+		switch op := s.e.op.(type) {
+		case counted:
 			sum += op.Flops(shapesOf(s.e.in), s.e.shape)
-		} else if s.e.op != nil {
+		case nil, panels, transpose, window, concat, broadcastTo, pick: // only copied
+		case call: // not known
+		default:
 			sum += size(s.e.shape)
 		}
 	}
@@ -96,24 +99,3 @@ func added(adds bool, in tensor.Shape) int {
 
 // Flops implements counted.
 func (r embed) Flops(in []tensor.Shape, _ tensor.Shape) int { return added(r.scatter, in[0]) }
-
-// Flops implements counted: elements are only copied.
-func (panels) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
-
-// Flops implements counted: elements are only copied.
-func (transpose) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
-
-// Flops implements counted: elements are only copied.
-func (window) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
-
-// Flops implements counted: elements are only copied.
-func (concat) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
-
-// Flops implements counted: elements are only copied.
-func (broadcastTo) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
-
-// Flops implements counted: elements are only copied.
-func (pick) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
-
-// Flops implements counted: what a Go function computes is not known.
-func (call) Flops([]tensor.Shape, tensor.Shape) int { return 0 }

@@ -2,9 +2,7 @@ package graph
 
 import (
 	"fmt"
-	"unsafe"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/ram"
 )
 
@@ -29,12 +27,6 @@ func CheckMemory(what string, bytes int64) error {
 		return &MemoryError{What: what, Need: bytes, Limit: left, Free: true}
 	}
 	return nil
-}
-
-// fits is CheckMemory for a number of elements.
-func fits[T kernel.Float](what string, elements int) error {
-	var zero T
-	return CheckMemory(what, int64(elements)*int64(unsafe.Sizeof(zero)))
 }
 
 // exactly is Bytes with the number itself.

@@ -43,11 +43,7 @@ func Floats(t *tensor.Dense) []float64 {
 	if t.Dtype() == tensor.Float64 {
 		return append([]float64(nil), t.Float64s()...)
 	}
-	out := make([]float64, len(t.Float32s()))
-	for i, v := range t.Float32s() {
-		out[i] = float64(v)
-	}
-	return out
+	return converted[float32, float64](t.Float32s())
 }
 
 // FirstNonFinite returns the row-major index and the value of the first element of a float32

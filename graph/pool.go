@@ -39,10 +39,7 @@ func (r maxPool) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	second, result := in[0], out
-	if r.scatter {
-		second, result = out, in[0]
-	}
+	second, result := directed(r.scatter, in[0], out)
 	if !sameShape(in[1], second) {
 		return nil, fmt.Errorf("second operand has shape %v, expected %v", in[1], second)
 	}
@@ -130,14 +127,7 @@ func (r averagePool) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	want, result := images, small
-	if r.spread {
-		want, result = small, images
-	}
-	if !sameShape(in[0], want) {
-		return nil, fmt.Errorf("shape %v, expected %v", in[0], want)
-	}
-	return result, nil
+	return expected(in[0], r.spread, images, small)
 }
 
 func (r averagePool) Pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
@@ -151,10 +141,7 @@ func (r averagePool) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 }
 
 func averagePoolLoop[T kernel.Float](r averagePool, in, out tensor.Shape) func(y []T, x [][]T) error {
-	small := out
-	if r.spread {
-		small = in
-	}
+	_, small := directed(r.spread, in, out)
 	rows, cols := small[2], small[3]
 	planes, plane := in[0]*in[1], r.height*r.width
 	share := 1 / T(r.size[0]*r.size[1])
@@ -184,26 +171,28 @@ func shift[T kernel.Float](dst []T, v T) {
 	}
 }
 
+// images reports whether x can be an operand in b's graph and has the shape of images, and fails b if not.
+func (b *Builder) images(what string, x *Node) bool {
+	if b.usable(what, x) && x.Dims() != 4 {
+		b.Failf("graph: %s: shape %v, expected [B,C,H,W]", what, x.Shape())
+	}
+	return b.err == nil
+}
+
 // AveragePool returns the mean of each window of images x [B,C,H,W]. Windows and shapes are as in
 // [Builder.MaxPool].
 func (b *Builder) AveragePool(x *Node, size, stride [2]int) *Node {
-	if !b.usable("average pool", x) {
+	if !b.images("average pool", x) {
 		return nil
-	}
-	if x.Dims() != 4 {
-		return b.Failf("graph: average pool: shape %v, expected [B,C,H,W]", x.Shape())
 	}
 	return b.Apply(averagePool{pool: pool{size, stride}, height: x.Shape()[2], width: x.Shape()[3]}, x)
 }
 
 // GlobalAveragePool returns the mean over the places of images x [B,C,H,W], [B,C].
 func (b *Builder) GlobalAveragePool(x *Node) *Node {
-	if !b.usable("global average pool", x) {
+	if !b.images("global average pool", x) {
 		return nil
 	}
 	s := x.Shape()
-	if len(s) != 4 {
-		return b.Failf("graph: global average pool: shape %v, expected [B,C,H,W]", s)
-	}
 	return b.Reshape(b.Scale(b.SumTo(x, s[0], s[1], 1, 1), 1/float64(s[2]*s[3])), s[0], s[1])
 }

@@ -27,9 +27,10 @@ func (r sumTo) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
 	return b.spread(ct, in[0].Shape()...)
 }
 
-func (r sumTo) RowWise(_ []bool, in []tensor.Shape) bool {
-	return len(in[0]) > 0 && len(r.to) == len(in[0]) && r.to[0] == in[0][0]
-}
+func (r sumTo) RowWise(_ []bool, in []tensor.Shape) bool { return sameRows(in[0], r.to) }
+
+// sameRows reports whether two shapes have as many axes, and as many rows.
+func sameRows(a, b tensor.Shape) bool { return len(a) > 0 && len(a) == len(b) && a[0] == b[0] }
 
 func (r sumTo) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(in[0], out, in[0])
@@ -69,9 +70,7 @@ func (r broadcastTo) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node 
 	return b.summed(ct, in[0].Shape()...)
 }
 
-func (r broadcastTo) RowWise(_ []bool, in []tensor.Shape) bool {
-	return len(in[0]) > 0 && len(r.to) == len(in[0]) && r.to[0] == in[0][0]
-}
+func (r broadcastTo) RowWise(_ []bool, in []tensor.Shape) bool { return sameRows(in[0], r.to) }
 
 func (r broadcastTo) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(out, out, in[0])
@@ -107,12 +106,7 @@ func (b *Builder) SumTo(x *Node, shape ...int) *Node {
 }
 
 // summed is x if it has the shape already, and SumTo otherwise.
-func (b *Builder) summed(x *Node, shape ...int) *Node {
-	if b.usable("sum to", x) && slices.Equal(x.Shape(), shape) {
-		return x
-	}
-	return b.SumTo(x, shape...)
-}
+func (b *Builder) summed(x *Node, shape ...int) *Node { return b.with("sum to", b.SumTo, x, shape) }
 
 // BroadcastTo repeats x along new leading axes and along axes of extent 1.
 func (b *Builder) BroadcastTo(x *Node, shape ...int) *Node {
@@ -121,10 +115,7 @@ func (b *Builder) BroadcastTo(x *Node, shape ...int) *Node {
 
 // spread is x if it has the shape already, and BroadcastTo otherwise.
 func (b *Builder) spread(x *Node, shape ...int) *Node {
-	if b.usable("broadcast to", x) && slices.Equal(x.Shape(), shape) {
-		return x
-	}
-	return b.BroadcastTo(x, shape...)
+	return b.with("broadcast to", b.BroadcastTo, x, shape)
 }
 
 // Sum adds all elements of x to a scalar, a node of shape ().

@@ -40,6 +40,24 @@ func copying() Loops {
 	}
 }
 
+// directed returns the shapes of the operand and of the result of a linear operation from arrays of one
+// shape to arrays of another, or of its transpose.
+func directed(transposed bool, from, to tensor.Shape) (operand, result tensor.Shape) {
+	if transposed {
+		return to, from
+	}
+	return from, to
+}
+
+// expected returns the shape of the result of [directed], or an error unless the operand has its shape.
+func expected(got tensor.Shape, transposed bool, from, to tensor.Shape) (tensor.Shape, error) {
+	operand, result := directed(transposed, from, to)
+	if !sameShape(got, operand) {
+		return nil, fmt.Errorf("shape %v, expected %v", got, operand)
+	}
+	return result, nil
+}
+
 // Reshape gives x another shape with the same number of elements, in row-major order.
 func (b *Builder) Reshape(x *Node, shape ...int) *Node {
 	return b.Apply(reshape{slices.Clone(shape)}, x)
@@ -47,10 +65,15 @@ func (b *Builder) Reshape(x *Node, shape ...int) *Node {
 
 // reshaped is x if it has the shape already, and Reshape otherwise.
 func (b *Builder) reshaped(x *Node, shape ...int) *Node {
-	if b.usable("reshape", x) && slices.Equal(x.Shape(), shape) {
+	return b.with("reshape", b.Reshape, x, shape)
+}
+
+// with returns x if it has the shape already, and what change makes of x otherwise.
+func (b *Builder) with(what string, change func(x *Node, shape ...int) *Node, x *Node, shape []int) *Node {
+	if b.usable(what, x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
-	return b.Reshape(x, shape...)
+	return change(x, shape...)
 }
 
 // transpose permutes axes: axis d of the result is axis perm[d] of the input.
@@ -177,10 +200,7 @@ func (r window) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 }
 
 func windowLoop[T kernel.Float](r window, in, out tensor.Shape) func(y []T, x [][]T) error {
-	small, large := out, in
-	if r.pad {
-		small, large = in, out
-	}
+	large, small := directed(r.pad, in, out)
 	l := newWindowLoop(r, small, large)
 	n, outer, c := l.inner(), l.outer(), l.cursor()
 	step := l.step(1)

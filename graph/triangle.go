@@ -87,21 +87,21 @@ func (r pick) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 
 func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {
 	idx := r.index(n)
-	if r.spread {
-		return func(y []T, x [][]T) error {
-			clear(y)
-			for s := 0; s*n*n < len(y); s++ {
-				for k, at := range idx {
-					y[s*n*n+at] = x[0][s*len(idx)+k]
-				}
-			}
-			return nil
-		}
-	}
 	return func(y []T, x [][]T) error {
-		for s := 0; s*n*n < len(x[0]); s++ {
+		matrices, picked := x[0], y
+		if r.spread {
+			matrices, picked = y, x[0]
+			clear(y)
+		}
+		for ; len(picked) > 0; matrices, picked = matrices[n*n:], picked[len(idx):] {
+			if r.spread {
+				for k, at := range idx {
+					matrices[at] = picked[k]
+				}
+				continue
+			}
 			for k, at := range idx {
-				y[s*len(idx)+k] = x[0][s*n*n+at]
+				picked[k] = matrices[at]
 			}
 		}
 		return nil

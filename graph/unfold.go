@@ -24,14 +24,7 @@ func (r unfold) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	b := in[0][0]
 	images := tensor.Shape{b, r.In, r.Height, r.Width}
 	patches := tensor.Shape{b, r.In * r.KernelHeight * r.KernelWidth, r.OutHeight() * r.OutWidth()}
-	want, result := images, patches
-	if r.fold {
-		want, result = patches, images
-	}
-	if !sameShape(in[0], want) {
-		return nil, fmt.Errorf("shape %v, expected %v", in[0], want)
-	}
-	return result, nil
+	return expected(in[0], r.fold, images, patches)
 }
 
 func (r unfold) Pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
@@ -85,13 +78,10 @@ func (r unfold) span(kx int) (from, to int) {
 // elements, [B,C·size·size,H'·W'], zeros where the filter reaches over the edge; H' and
 // W' as in Conv2D.
 func (b *Builder) Unfold(x *Node, size, stride, padding int) *Node {
-	if !b.usable("unfold", x) {
+	if !b.images("unfold", x) {
 		return nil
 	}
 	s := x.Shape()
-	if len(s) != 4 {
-		return b.Failf("graph: unfold: shape %v, expected [B,C,H,W]", s)
-	}
 	return b.Apply(unfold{Conv: kernel.Conv{
 		In: s[1], Height: s[2], Width: s[3], Out: 1,
 		KernelHeight: size, KernelWidth: size, Stride: stride, Padding: padding,

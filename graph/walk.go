@@ -10,25 +10,31 @@ import (
 // Ancestors returns the nodes that the given ones are computed from, themselves
 // included, operands before their users.
 func Ancestors(nodes ...*Node) []*Node {
-	seen := make(map[*Node]bool)
-	var order []*Node
-	var visit func(n *Node)
-	visit = func(n *Node) {
+	// A node's ID grows with its creation, so this order depends on the graph
+	// alone and not on which outputs were asked for first.
+	return reached(nodes, Children, (*Node).ID)
+}
+
+// reached returns the given nodes or expressions and all from which they are computed, in the order of
+// their ids.
+func reached[N comparable, ID cmp.Ordered](from []N, operands func(N) []N, id func(N) ID) []N {
+	seen := make(map[N]bool)
+	var order []N
+	var visit func(n N)
+	visit = func(n N) {
 		if seen[n] {
 			return
 		}
 		seen[n] = true
-		for _, c := range Children(n) {
+		for _, c := range operands(n) {
 			visit(c)
 		}
 		order = append(order, n)
 	}
-	for _, n := range nodes {
+	for _, n := range from {
 		visit(n)
 	}
-	// A node's ID grows with its creation, so this order depends on the graph
-	// alone and not on which outputs were asked for first.
-	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(a.ID(), b.ID()) })
+	slices.SortStableFunc(order, func(a, b N) int { return cmp.Compare(id(a), id(b)) })
 	return order
 }
 

@@ -108,7 +108,7 @@ func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 	}
 	var sum *graph.Node
 	for _, t := range terms {
-		sum = add(b, sum, multiply(b, t.Left, t.Right))
+		sum = joined(b.Add, sum, joined(b.Mul, t.Left, t.Right))
 	}
 	return sum
 }
@@ -139,18 +139,12 @@ func addTerm(b *graph.Builder, terms []graph.Outer, t graph.Outer) []graph.Outer
 	return append(terms, t)
 }
 
-func multiply(b *graph.Builder, left, right *graph.Node) *graph.Node {
-	if left == nil {
-		return right
+// joined returns f(x, y), or y if x is nil.
+func joined(f func(x, y *graph.Node) *graph.Node, x, y *graph.Node) *graph.Node {
+	if x == nil {
+		return y
 	}
-	return b.Mul(left, right)
-}
-
-func add(b *graph.Builder, sum, term *graph.Node) *graph.Node {
-	if sum == nil {
-		return term
-	}
-	return b.Add(sum, term)
+	return f(x, y)
 }
 
 // alike reports whether all factors have the same widths. Inner products of the outer products
@@ -176,7 +170,7 @@ func width(n *graph.Node) int {
 func (j *jac) expand(b *graph.Builder, uses []graph.Outer) graph.Outer {
 	var sum *graph.Node
 	for _, o := range uses {
-		sum = add(b, sum, j.rows(b, o))
+		sum = joined(b.Add, sum, j.rows(b, o))
 	}
 	return graph.Outer{Right: sum}
 }

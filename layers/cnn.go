@@ -58,10 +58,8 @@ func (c CNN) check() error {
 	if shift := len(c.Filters); c.Height>>shift < 1 || c.Width>>shift < 1 || c.Channels < 1 {
 		return fmt.Errorf("CNN with %d pools for images of %d×%d×%d: too small", len(c.Filters), c.Channels, c.Height, c.Width)
 	}
-	for _, n := range c.Filters {
-		if n < 1 {
-			return fmt.Errorf("CNN with filters %v: every number must be at least 1", c.Filters)
-		}
+	if len(c.Filters) > 0 && slices.Min(c.Filters) < 1 {
+		return fmt.Errorf("CNN with filters %v: every number must be at least 1", c.Filters)
 	}
 	return c.Activation.check()
 }

@@ -38,7 +38,7 @@ func checkLoad(t *testing.T, path string, dt tensor.Dtype) {
 func FuzzLoadArchive(f *testing.F) {
 	net := newMLP(f, tensor.Float32, 2, 3, 2, 2)
 	bad := ownFile(f, net)
-	bad.set("dense2.bias", dense(tensor.Float64, []float64{1, math.NaN()}, 2))
+	bad.set("dense2.bias", arrayOf(tensor.Float64, []float64{1, math.NaN()}, 2))
 	for _, w := range []*file{ownFile(f, net), torchFile(f, net, "0", "3"), numberedFile(net), bad} {
 		var b bytes.Buffer
 		if err := npy.EncodeArchive(&b, w.names, w.arrays); err != nil {
@@ -64,10 +64,10 @@ func FuzzLoadArchive(f *testing.F) {
 // One array of a folder is arbitrary: no checksum stands before its bytes.
 func FuzzLoadFolder(f *testing.F) {
 	for _, a := range []*tensor.Dense{
-		dense(tensor.Float64, []float64{1, 2, 3, 4}, 2, 2),
-		dense(tensor.Float32, []float64{1, 2, 3, math.Inf(1)}, 2, 2),
-		dense(tensor.Float64, []float64{1, 2, 3, 1e300}, 2, 2),
-		dense(tensor.Float64, []float64{1, 2}, 1, 2),
+		arrayOf(tensor.Float64, []float64{1, 2, 3, 4}, 2, 2),
+		arrayOf(tensor.Float32, []float64{1, 2, 3, math.Inf(1)}, 2, 2),
+		arrayOf(tensor.Float64, []float64{1, 2, 3, 1e300}, 2, 2),
+		arrayOf(tensor.Float64, []float64{1, 2}, 1, 2),
 		tensor.New(tensor.FromScalar(1.0)),
 	} {
 		var b bytes.Buffer

@@ -30,7 +30,7 @@ func newMLP(t testing.TB, dt tensor.Dtype, seed uint64, widths ...int) Sequentia
 	return net
 }
 
-func dense(dt tensor.Dtype, v []float64, shape ...int) *tensor.Dense {
+func arrayOf(dt tensor.Dtype, v []float64, shape ...int) *tensor.Dense {
 	d := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
 	for i, x := range v {
 		if dt == tensor.Float64 {
@@ -148,7 +148,7 @@ func flip(w *tensor.Dense) *tensor.Dense {
 			out[j*r+i] = v[i*c+j]
 		}
 	}
-	return dense(w.Dtype(), out, c, r)
+	return arrayOf(w.Dtype(), out, c, r)
 }
 
 // numberedFile writes the dense layers of net as W1, b1, … in the memory layout.

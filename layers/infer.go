@@ -28,6 +28,11 @@ func inferMLP(path string, o LoadOptions) (MLP, error) {
 	if err != nil {
 		return MLP{}, err
 	}
+	return f.mlp(o.Layout)
+}
+
+// mlp returns the perceptron whose weights the file holds, without its activation.
+func (f *weightFile) mlp(l Layout) (MLP, error) {
 	layers, err := f.denseLayers()
 	if err != nil {
 		return MLP{}, err
@@ -39,9 +44,9 @@ func inferMLP(path string, o LoadOptions) (MLP, error) {
 		}
 	}
 	// Where all weights are square, both layouts give the same widths.
-	layout, err := o.Layout.resolve(InOut, seen)
+	layout, err := l.resolve(InOut, seen)
 	if err != nil {
-		return MLP{}, fmt.Errorf("%s: %w", path, err)
+		return MLP{}, fmt.Errorf("%s: %w", f.path, err)
 	}
 	return f.chain(layers, layout)
 }

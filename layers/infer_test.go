@@ -49,7 +49,7 @@ func TestInferMLP(t *testing.T) {
 }
 
 func TestInferMLPErrors(t *testing.T) {
-	zeros := func(shape ...int) *tensor.Dense { return dense(tensor.Float64, nil, shape...) }
+	zeros := func(shape ...int) *tensor.Dense { return arrayOf(tensor.Float64, nil, shape...) }
 	for _, c := range []struct {
 		name   string
 		spoil  func(f *file)

@@ -8,7 +8,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Maker makes the arrays of the layers of one network, gives them names that differ, and
@@ -100,7 +99,11 @@ func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.
 	if m.err != nil || m.counting {
 		return &graph.Param{Name: name}
 	}
-	return &graph.Param{Name: name, Value: newArray(m.dt, start, m.rng, shape...)}
+	p := &graph.Param{Name: name, Value: tensor.New(tensor.Of(m.dt), tensor.WithShape(shape...))}
+	for i := range p.Value.Shape().TotalSize() {
+		p.Set(i, start(m.rng))
+	}
+	return p
 }
 
 // elements is the number of elements of an array, if it is at least 1 and at most
@@ -114,23 +117,6 @@ func elements(shape []int) (n int, ok bool) {
 		n *= s
 	}
 	return n, true
-}
-
-// newArray draws the elements of an array, row-major.
-func newArray(dt tensor.Dtype, start Start, rng *rand.Rand, shape ...int) *tensor.Dense {
-	t := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
-	if dt == tensor.Float64 {
-		draw(t.Float64s(), start, rng)
-	} else {
-		draw(t.Float32s(), start, rng)
-	}
-	return t
-}
-
-func draw[T kernel.Float](v []T, start Start, rng *rand.Rand) {
-	for i := range v {
-		v[i] = T(start(rng))
-	}
 }
 
 // Sequence makes layers one after the other for examples of shape in, and returns them

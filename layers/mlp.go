@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -36,10 +37,8 @@ func (m MLP) widths() []int { return append(append([]int{m.Inputs}, m.Hidden...)
 // Structure implements Form.
 func (m MLP) Structure() (Layers, error) {
 	widths := m.widths()
-	for _, w := range widths {
-		if w < 1 {
-			return nil, fmt.Errorf("MLP with widths %v: every width must be at least 1", widths)
-		}
+	if slices.Min(widths) < 1 {
+		return nil, fmt.Errorf("MLP with widths %v: every width must be at least 1", widths)
 	}
 	var list Layers
 	for i, out := range widths[1:] {

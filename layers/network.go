@@ -36,10 +36,7 @@ func (s Sequential) Through(_ *graph.Builder, x *graph.Node, write func(part Net
 
 // Forward implements Network.
 func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	for _, l := range s {
-		x = l.Forward(b, x)
-	}
-	return x
+	return s.Through(b, x, func(l Network, x *graph.Node) *graph.Node { return l.Forward(b, x) })
 }
 
 // Params implements Network. A parameter that several layers share is listed once.

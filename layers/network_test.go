@@ -72,7 +72,7 @@ func TestMLPForward(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x := dense(dt, normal(newRand(2), 6*5), 6, 5)
+				x := arrayOf(dt, normal(newRand(2), 6*5), 6, 5)
 				want := naiveMLP(net.Params(), naiveActivations[a], floats(x))
 				fixture.Close(t, "outputs", forward(t, net, x), want, tol[dt])
 			})
@@ -162,7 +162,7 @@ func TestSequentialSharesLayers(t *testing.T) {
 	if want := []string{"d.weight", "d.bias", "e.weight", "e.bias"}; !slices.Equal(names, want) {
 		t.Fatalf("parameters %q, want %q", names, want)
 	}
-	x, ct := dense(tensor.Float64, normal(rng, 12), 3, 4), normal(rng, 6)
+	x, ct := arrayOf(tensor.Float64, normal(rng, 12), 3, 4), normal(rng, 6)
 	for _, p := range net.Params() {
 		dir := normal(rng, p.Value.Size())
 		b := graph.NewBuilder(tensor.Float64)
@@ -198,7 +198,7 @@ func dot(a, b []float64) float64 {
 func TestResidual(t *testing.T) {
 	d := NewDense("d", 3, 3, tensor.Float64, newRand(8))
 	net := Residual{Inner: Sequential{d, Activation("relu")}}
-	x := dense(tensor.Float64, normal(newRand(9), 6), 2, 3)
+	x := arrayOf(tensor.Float64, normal(newRand(9), 6), 2, 3)
 	want := floats(x)
 	for i, y := range naiveDense(floats(x), floats(d.W.Value), floats(d.B.Value)) {
 		want[i] += max(y, 0)

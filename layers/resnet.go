@@ -138,18 +138,14 @@ func (r ResNet) Structure() (Layers, error) {
 }
 
 func (r ResNet) check() error {
-	for _, n := range append([]int{r.Channels, r.Outputs, len(r.Blocks)}, r.Blocks...) {
-		if n < 1 {
-			return fmt.Errorf("ResNet with %d channels, blocks %v and %d outputs: each must be at least 1", r.Channels, r.Blocks, r.Outputs)
-		}
+	if slices.Min(append([]int{r.Channels, r.Outputs, len(r.Blocks)}, r.Blocks...)) < 1 {
+		return fmt.Errorf("ResNet with %d channels, blocks %v and %d outputs: each must be at least 1", r.Channels, r.Blocks, r.Outputs)
 	}
 	if len(r.Blocks) > 10 {
 		return fmt.Errorf("ResNet with %d stages, expected at most 10", len(r.Blocks))
 	}
-	for _, n := range r.Blocks {
-		if n > 1000 {
-			return fmt.Errorf("ResNet with %d blocks in a stage, expected at most 1000", n)
-		}
+	if most := slices.Max(r.Blocks); most > 1000 {
+		return fmt.Errorf("ResNet with %d blocks in a stage, expected at most 1000", most)
 	}
 	if r.Shortcut != Projection && r.Shortcut != ZeroPad {
 		return fmt.Errorf("unknown shortcut %q; known are %q and %q", r.Shortcut, Projection, ZeroPad)

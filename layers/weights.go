@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // LoadOptions say how a file of weights is read.
@@ -159,57 +159,24 @@ func (f *weightFile) stage(name string, p *graph.Param, l Layout) (func(), error
 	return commit, nil
 }
 
-// stage returns what copies a into p, once every value is known to fit.
+// stage returns what copies a, transposed or as it is, into p, once every value is known to fit.
 func stage(p *graph.Param, a *tensor.Dense, transposed bool) (func(), error) {
-	if p.Value.Dtype() == tensor.Float64 {
-		return into(p.Value.Float64s(), a, transposed)
+	dt := p.Value.Dtype()
+	if got := a.Dtype(); got != tensor.Float32 && got != tensor.Float64 {
+		return nil, fmt.Errorf("holds %v, expected float32 or float64", got)
 	}
-	return into(p.Value.Float32s(), a, transposed)
-}
-
-func into[D kernel.Float](dst []D, a *tensor.Dense, transposed bool) (func(), error) {
-	var v []D
-	var err error
-	switch a.Dtype() {
-	case tensor.Float64:
-		v, err = convert[D](a.Float64s())
-	case tensor.Float32:
-		v, err = convert[D](a.Float32s())
-	default:
-		err = fmt.Errorf("holds %v, expected float32 or float64", a.Dtype())
+	if i, x := graph.FirstNonFinite(a); i >= 0 {
+		return nil, fmt.Errorf("element %d is %g, expected finite numbers", i, x)
 	}
-	if err != nil {
-		return nil, err
+	v := graph.Convert(a, dt)
+	if i, _ := graph.FirstNonFinite(v); i >= 0 {
+		return nil, fmt.Errorf("element %d is %g, too large for a network of %v", i, graph.Floats(a)[i], dt)
 	}
 	if transposed {
-		v = transpose(v, a.Shape()[0], a.Shape()[1])
-	}
-	return func() { copy(dst, v) }, nil
-}
-
-// convert returns src in another element type; every value must be finite in it.
-func convert[D, S kernel.Float](src []S) ([]D, error) {
-	out := make([]D, len(src))
-	for i, v := range src {
-		out[i] = D(v)
-		switch {
-		case kernel.Finite(out[i]):
-		case kernel.Finite(v):
-			return nil, fmt.Errorf("element %d is %g, too large for a network of %T", i, v, out[i])
-		default:
-			return nil, fmt.Errorf("element %d is %g, expected finite numbers", i, v)
+		if err := v.T(); err != nil {
+			return nil, err
 		}
+		v = v.Materialize().(*tensor.Dense)
 	}
-	return out, nil
-}
-
-// transpose returns the transpose of a row-major matrix.
-func transpose[T any](m []T, rows, columns int) []T {
-	out := make([]T, 0, len(m))
-	for j := range columns {
-		for i := range rows {
-			out = append(out, m[i*columns+j])
-		}
-	}
-	return out
+	return func() { dense.Put(p.Value, 0, v, 0, v.Shape()[0]) }, nil
 }

@@ -35,7 +35,7 @@ func (f *file) remove(name string) {
 	}
 }
 
-func matrix(v ...float64) *tensor.Dense { return dense(tensor.Float64, v, 3, 2) }
+func matrix(v ...float64) *tensor.Dense { return arrayOf(tensor.Float64, v, 3, 2) }
 
 // A network of shapes (4, 3), (3), (3, 2), (2) and a file of it with one thing wrong.
 var loadErrors = []struct {
@@ -71,22 +71,22 @@ var loadErrors = []struct {
 	{"numbered, with a gap", numberedNames, func(f *file) { f.names[2], f.names[3] = "W3", "b3" }, Auto,
 		[]string{`missing ["W2" "b2"], not expected ["W3" "b3"]`}},
 
-	{"shape", ownFile, func(f *file) { f.set("dense2.weight", dense(tensor.Float64, nil, 3, 5)) }, Auto,
+	{"shape", ownFile, func(f *file) { f.set("dense2.weight", arrayOf(tensor.Float64, nil, 3, 5)) }, Auto,
 		[]string{`array "dense2.weight": shape (3, 5), expected (3, 2)`}},
-	{"bias", ownFile, func(f *file) { f.set("dense1.bias", dense(tensor.Float64, nil, 4)) }, Auto,
+	{"bias", ownFile, func(f *file) { f.set("dense1.bias", arrayOf(tensor.Float64, nil, 4)) }, Auto,
 		[]string{`array "dense1.bias": shape (4), expected (3)`}},
-	{"rank", ownFile, func(f *file) { f.set("dense1.bias", dense(tensor.Float64, nil, 1, 3)) }, Auto,
+	{"rank", ownFile, func(f *file) { f.set("dense1.bias", arrayOf(tensor.Float64, nil, 1, 3)) }, Auto,
 		[]string{`array "dense1.bias": shape (1, 3), expected (3)`}},
-	{"column", ownFile, func(f *file) { f.set("dense1.bias", dense(tensor.Float64, nil, 3, 1)) }, Auto,
+	{"column", ownFile, func(f *file) { f.set("dense1.bias", arrayOf(tensor.Float64, nil, 3, 1)) }, Auto,
 		[]string{`array "dense1.bias": shape (3, 1), expected (3)`}},
 	{"scalar", ownFile, func(f *file) { f.set("dense1.bias", tensor.New(tensor.FromScalar(1.0))) }, Auto,
 		[]string{`array "dense1.bias": shape (), expected (3)`}},
-	{"torch, shape", torchNames("0", "3"), func(f *file) { f.set("0.weight", dense(tensor.Float64, nil, 5, 4)) }, Auto,
+	{"torch, shape", torchNames("0", "3"), func(f *file) { f.set("0.weight", arrayOf(tensor.Float64, nil, 5, 4)) }, Auto,
 		[]string{`array "0.weight": shape (5, 4), expected (3, 4) for parameter "dense1.weight"`}},
 	{"stated in,out", torchNames("0", "3"), nil, InOut, []string{`array "0.weight": shape (3, 4), expected (4, 3)`}},
 	{"stated out,in", ownFile, nil, OutIn, []string{`array "dense1.weight": shape (4, 3), expected (3, 4)`}},
 	{"unknown layout", ownFile, nil, "oi", []string{`unknown layout "oi"; known are "in,out", "out,in"`}},
-	{"contradiction", ownFile, func(f *file) { f.set("dense2.weight", dense(tensor.Float64, nil, 2, 3)) }, Auto,
+	{"contradiction", ownFile, func(f *file) { f.set("dense2.weight", arrayOf(tensor.Float64, nil, 2, 3)) }, Auto,
 		[]string{`"dense1.weight" of shape (4, 3) fits only`, `"dense2.weight" of shape (2, 3) only`, "state the layout"}},
 
 	{"NaN", ownFile, func(f *file) { f.set("dense2.weight", matrix(0, 0, 0, 0, math.NaN())) }, Auto,
@@ -217,7 +217,7 @@ func TestLoadOtherNetworks(t *testing.T) {
 	torch := f.write(t)
 	refused(t, torch, scaled(), LoadOptions{}, `missing ["d.weight" "s.weight"]`)
 	odd := append(params(nil), NewDense("d", 3, 2, tensor.Float64, newRand(1)).Params()...)
-	odd = append(odd, one("scale", dense(tensor.Float64, nil, 1))...)
+	odd = append(odd, one("scale", arrayOf(tensor.Float64, nil, 1))...)
 	refused(t, torch, odd, LoadOptions{}, `missing ["d.weight" "d.bias" "scale"]`)
 	refused(t, torch, params(nil), LoadOptions{}, `1 dense layers, the network has 0`)
 	path := filepath.Join(t.TempDir(), "w.npz")
@@ -232,6 +232,6 @@ func TestLoadOtherNetworks(t *testing.T) {
 func TestLoadAfterFailureOfLastArray(t *testing.T) {
 	net := newMLP(t, tensor.Float64, 1, 4, 3, 2)
 	f := ownFile(t, newMLP(t, tensor.Float64, 2, 4, 3, 2))
-	f.set("dense2.bias", dense(tensor.Float64, []float64{0, math.NaN()}, 2))
+	f.set("dense2.bias", arrayOf(tensor.Float64, []float64{0, math.NaN()}, 2))
 	refused(t, f.write(t), net, LoadOptions{}, `array "dense2.bias": element 1 is NaN`)
 }

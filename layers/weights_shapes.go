@@ -141,15 +141,15 @@ func (f *weightFile) orderUnknown(prefixes []string) error {
 
 // looks describes the network whose arrays the file seems to hold.
 func (f *weightFile) looks() string {
+	if m, err := f.mlp(Auto); err == nil {
+		return "a perceptron " + joinInts(m.widths(), "-")
+	}
 	found := f.fileGroups()
 	if len(found) == 0 {
 		return fmt.Sprintf("no network of layers with a weight and a bias: %d arrays", len(f.names))
 	}
 	if blocks := f.blocks(); blocks != nil {
 		return fmt.Sprintf("a residual network with stages of %s blocks", joinInts(blocks, ", "))
-	}
-	if text := f.perceptron(found); text != "" {
-		return text
 	}
 	const most = 12
 	var parts []string
@@ -176,22 +176,6 @@ func (f *weightFile) layer(g *group) string {
 		return fmt.Sprint("batch norm ", w.Size())
 	}
 	return "weights " + dims(w.Shape())
-}
-
-// perceptron describes dense layers of which each takes the outputs of the layer before.
-func (f *weightFile) perceptron(found []*group) string {
-	var widths []int
-	for i, g := range found {
-		w := f.arrays[g.prefix+"weight"]
-		if w == nil || w.Dims() != 2 || i > 0 && w.Shape()[1] != widths[i] {
-			return ""
-		}
-		if i == 0 {
-			widths = append(widths, w.Shape()[1])
-		}
-		widths = append(widths, w.Shape()[0])
-	}
-	return "a perceptron " + joinInts(widths, "-")
 }
 
 var blockName = regexp.MustCompile(`(?:^|\.)layer([1-9])\.([0-9]{1,3})\.`)

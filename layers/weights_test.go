@@ -225,7 +225,7 @@ func TestSaveErrors(t *testing.T) {
 			if err := os.Mkdir(others, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := npy.Write(filepath.Join(others, "other.npy"), dense(tensor.Float64, []float64{1}, 1)); err != nil {
+			if err := npy.Write(filepath.Join(others, "other.npy"), arrayOf(tensor.Float64, []float64{1}, 1)); err != nil {
 				t.Fatal(err)
 			}
 			oneLine(t, Save(filepath.Join(dir, c.path), c.net), c.want)

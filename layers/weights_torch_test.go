@@ -40,7 +40,7 @@ func TestTorchFiles(t *testing.T) {
 			if err := Load(path, net, LoadOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			got := forward(t, net, dense(tensor.Float64, floats(x), x.Shape()...))
+			got := forward(t, net, arrayOf(tensor.Float64, floats(x), x.Shape()...))
 			for i, want := range floats(y) {
 				if math.Abs(got[i]-want) > 1e-9*max(1, math.Abs(want)) {
 					t.Fatalf("%s: output %d is %.12g, PyTorch's %.12g", path, i, got[i], want)

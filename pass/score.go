@@ -2,8 +2,6 @@ package pass
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/go-valla/valla"
@@ -36,7 +34,7 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 		}
 	}
 	n := int64(0)
-	err = batches(ctx, rows, func(set *data.Set) error {
+	err = listing.Batches(ctx, rows, func(_ int, set *data.Set) error {
 		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.link, First: int(n)})
 		if err != nil {
 			return err
@@ -62,24 +60,4 @@ func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o scoreOptions
 		return err
 	}
 	return w.Header(list)
-}
-
-// batches calls f with each batch of rows.
-func batches(ctx context.Context, rows *valla.Rows, f func(*data.Set) error) error {
-	for {
-		first := rows.Read
-		set, err := rows.Next(0)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if err := f(set); err != nil {
-			return fmt.Errorf("%s: rows from %d on: %w", rows.Path, first, err)
-		}
-	}
 }

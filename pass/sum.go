@@ -20,6 +20,7 @@ import (
 	"github.com/go-valla/valla/internal/archive"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/listing"
 )
 
 // sumsOf starts the sums for a posterior of other rows than the rows of the model's fit. The fit to a sample
@@ -58,7 +59,7 @@ func sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part
 	}
 	defer rows.Close()
 	n := int64(0)
-	err = batches(ctx, rows, func(set *data.Set) error {
+	err = listing.Batches(ctx, rows, func(_ int, set *data.Set) error {
 		n += int64(set.N())
 		e, err := m.Task.Examples(set, m.Dtype())
 		if err != nil {

@@ -2,8 +2,6 @@ package cifar
 
 import (
 	"archive/tar"
-	"compress/flate"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
 // Archive is the name of the published archive with all batches.
@@ -40,7 +40,7 @@ func (l layout) readArchive(name string) (*Splits, error) {
 
 // readMembers fills every part of a and refuses an archive that lacks one.
 func (a *assembly) readMembers(r io.Reader, name string) error {
-	z, err := gzip.NewReader(r)
+	z, err := gunzip.NewReader(r, ErrFormat)
 	if err != nil {
 		return unreadable(name, err)
 	}
@@ -81,19 +81,11 @@ func complete(name string, seen map[string]bool) error {
 	return nil
 }
 
-// unreadable adds the file's name to err, and ErrFormat if the content of the archive is at
-// fault.
+// unreadable adds the file's name to err, and ErrFormat if the archive is at fault and not the
+// disk.
 func unreadable(name string, err error) error {
-	if errors.Is(err, io.EOF) || faulty(err) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) {
 		return fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
-}
-
-// faulty says whether err is about the content of compressed data or of an archive, and not
-// about reading the file.
-func faulty(err error) bool {
-	var corrupt flate.CorruptInputError
-	return errors.As(err, &corrupt) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader)
 }

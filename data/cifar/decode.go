@@ -1,14 +1,12 @@
 package cifar
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
 // ErrFormat is wrapped by errors about content that is no valid batch.
@@ -33,7 +31,7 @@ func Decode(r io.Reader, name string, n int) (*image.Set, error) {
 // decode fills s with the records of r and makes sure that r ends after them. For gzip,
 // reaching the end also verifies the checksum.
 func decode(s *image.Set, r io.Reader, name string) error {
-	b, err := plain(r)
+	b, err := gunzip.NewReader(r, ErrFormat)
 	if err != nil {
 		return broken(name, 0, err)
 	}
@@ -60,38 +58,16 @@ func decode(s *image.Set, r io.Reader, name string) error {
 	}
 }
 
-// plain returns r, and decompresses it if its content is compressed. Compressed content
-// starts with the bytes 1f 8b (RFC 1952, 2.3.1), a batch with a label below 10.
-func plain(r io.Reader) (*bufio.Reader, error) {
-	b := bufio.NewReaderSize(r, 1<<16)
-	if start, _ := b.Peek(2); !bytes.Equal(start, []byte{0x1f, 0x8b}) {
-		return b, nil // the first read returns an error of Peek again
-	}
-	z, err := gzip.NewReader(b)
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // the header is cut off
-		}
-		return nil, err
-	}
-	return bufio.NewReaderSize(z, 1<<16), nil
-}
-
 // short returns the error about record i, of which only found bytes could be read.
 func short(name string, i, found int, err error) error {
-	// For a file that is cut off, both gzip and ReadFull may return ErrUnexpectedEOF.
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return malformed(name, i, "expected %d bytes, found the end after %d", 1+size, found)
 	}
 	return broken(name, i, err)
 }
 
-// broken adds the place to err, and ErrFormat if the compressed data are at fault and not
-// the disk.
+// broken adds the place to err.
 func broken(name string, i int, err error) error {
-	if faulty(err) {
-		return fmt.Errorf("%s: %w: record %d: %w", name, ErrFormat, i, err)
-	}
 	return fmt.Errorf("%s: record %d: %w", name, i, err)
 }
 

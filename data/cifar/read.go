@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
 // batches is the number of batches for training.
@@ -84,15 +85,11 @@ func names() []string {
 func find(dir string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, name := range names() {
-		for _, p := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".gz")} {
-			_, err := os.Stat(p)
-			if err == nil {
-				files[name] = p
-				break
-			}
-			if !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
+		path, err := gunzip.Find(dir, name)
+		if err == nil {
+			files[name] = path
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
 	}
 	return files, nil

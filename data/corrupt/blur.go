@@ -5,38 +5,30 @@ const cutoff = 4
 
 // gaussianBlur filters with a Gaussian. The severity sets its standard deviation in pixels.
 func gaussianBlur(severity int) effect {
-	sigma := [5]float64{.4, .6, .7, .8, 1}[severity]
-	k := gaussian(sigma, reach(sigma, cutoff))
-	return func(f *frame) {
-		x := f.unit()
-		f.smooth(x, k)
-		f.finish(x)
-	}
+	return blur([5]float64{.4, .6, .7, .8, 1}[severity])
 }
 
-// smooth filters each channel of x.
-func (f *frame) smooth(x, k []float64) {
-	for c := range channels {
-		smooth(plane(f, x, c), f.h, f.w, k, nearest)
-	}
+// blur filters each channel with a Gaussian of standard deviation sigma, in pixels.
+func blur(sigma float64) effect {
+	k := gaussian(sigma, reach(sigma, cutoff))
+	return onUnit(func(f *frame, x []float64) {
+		for c := range channels {
+			smooth(plane(f, x, c), f.h, f.w, k, nearest)
+		}
+	})
 }
 
 // glassBlur moves pixels to neighbouring places between two Gaussian blurs. The severity
 // sets the standard deviation of the blurs and the number of rounds of moving.
 func glassBlur(severity int) effect {
-	sigma := [5]float64{.05, .25, .4, .25, .4}[severity]
-	k := gaussian(sigma, reach(sigma, cutoff))
+	soften := blur([5]float64{.05, .25, .4, .25, .4}[severity])
 	rounds := [5]int{1, 1, 1, 2, 2}[severity]
 	return func(f *frame) {
-		x := f.unit()
-		f.smooth(x, k)
-		f.finish(x)
+		soften(f)
 		for range rounds {
 			f.scatter()
 		}
-		x = (&frame{src: f.dst}).unit()
-		f.smooth(x, k)
-		f.finish(x)
+		soften(&frame{h: f.h, w: f.w, dst: f.dst, src: f.dst})
 	}
 }
 

@@ -21,8 +21,7 @@ func saturate(severity int) effect {
 // the severity sets.
 func contrast(severity int) effect {
 	left := [5]float64{.75, .5, .4, .3, .15}[severity]
-	return func(f *frame) {
-		x := f.unit()
+	return onUnit(func(f *frame, x []float64) {
 		for c := range channels {
 			p, mean := plane(f, x, c), 0.0
 			for _, v := range p {
@@ -33,21 +32,19 @@ func contrast(severity int) effect {
 				p[i] = (v-mean)*left + mean
 			}
 		}
-		f.finish(x)
-	}
+	})
 }
 
 // inHSV changes the hue, the saturation and the value of each pixel, which are 0 to 1.
 func inHSV(change func(h, s, v *float64)) effect {
-	return func(f *frame) {
-		x, n := f.unit(), f.size()
+	return onUnit(func(f *frame, x []float64) {
+		n := f.size()
 		for i := range n {
 			h, s, v := toHSV(x[i], x[n+i], x[2*n+i])
 			change(&h, &s, &v)
 			x[i], x[n+i], x[2*n+i] = toRGB(h, s, v)
 		}
-		f.finish(x)
-	}
+	})
 }
 
 // toHSV converts a pixel after Smith (1978, "Color Gamut Transform Pairs"). If several

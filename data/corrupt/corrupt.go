@@ -25,6 +25,24 @@ var errUnknown = errors.New("unknown corruption")
 // An effect corrupts an image: it reads src and writes all of dst.
 type effect func(f *frame)
 
+// onUnit returns the effect that changes the values of an image, which are 0 to 1, in place.
+func onUnit(change func(f *frame, x []float64)) effect {
+	return func(f *frame) {
+		x := f.unit()
+		change(f, x)
+		f.finish(x)
+	}
+}
+
+// onValues returns the effect that replaces each value v of an image, which is 0 to 1.
+func onValues(change func(f *frame, v float64) float64) effect {
+	return onUnit(func(f *frame, x []float64) {
+		for i, v := range x {
+			x[i] = change(f, v)
+		}
+	})
+}
+
 // methods are the corruptions in the order of the paper, which keeps the last four for
 // validation. Each make returns the effect of a severity, here counted from 0 to 4.
 var methods = []struct {

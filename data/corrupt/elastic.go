@@ -10,15 +10,13 @@ func elasticTransform(severity int) effect {
 	far := [5]float64{0, .05, .08, .1, .1}[severity]
 	smoothing := [5]float64{0, .2, .06, .04, .03}[severity]
 	jitter := [5]float64{.08, .07, .06, .05, .03}[severity]
-	return func(f *frame) {
+	return onUnit(func(f *frame, x []float64) {
 		side := float64(min(f.h, f.w))
-		x := f.unit()
 		f.warp(x, reflect101, f.affine(jitter*side))
 		if far > 0 {
 			f.warp(x, reflect, f.wander(far*side, smoothing*side))
 		}
-		f.finish(x)
-	}
+	})
 }
 
 // A course returns the place of the original from which a pixel of the result comes.

@@ -10,16 +10,15 @@ import "math"
 func frost(severity int) effect {
 	image := [5]float64{1, 1, .9, .85, .75}[severity]
 	much := [5]float64{.2, .3, .4, .4, .45}[severity]
-	return func(f *frame) {
-		x, ice := f.unit(), f.ice()
+	return onUnit(func(f *frame, x []float64) {
+		ice := f.ice()
 		// A larger power makes a channel darker: red remains in the bright needles only.
 		for c, power := range [channels]float64{1.5, 1.2, 1} {
 			for i, v := range plane(f, x, c) {
 				x[c*f.size()+i] = image*v + much*math.Pow(ice[i], power)
 			}
 		}
-		f.finish(x)
-	}
+	})
 }
 
 // ice returns the brightness of the ice, 0 to 1, [h,w].

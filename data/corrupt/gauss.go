@@ -73,12 +73,17 @@ func smoothLine(x []float64, n, step int, k, line []float64, at border) {
 // scipy.ndimage computes them.
 func gaussian(sigma float64, radius int) []float64 {
 	k := make([]float64, 2*radius+1)
-	sum := 0.0
 	for i := range radius + 1 {
 		d := float64(i)
 		k[radius+i] = exp(-0.5 / (sigma * sigma) * (d * d))
 		k[radius-i] = k[radius+i]
 	}
+	return toOne(k)
+}
+
+// toOne divides the weights k by their sum.
+func toOne(k []float64) []float64 {
+	sum := 0.0
 	for _, v := range k {
 		sum += v
 	}

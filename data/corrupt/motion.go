@@ -44,13 +44,8 @@ func motion(dst, src []uint8, h, w int, fade []float64, angle float64) {
 // is the width that ImageMagick gives a kernel.
 func halfGaussian(sigma float64, radius int) []float64 {
 	k := make([]float64, 2*radius+1)
-	sum := 0.0
 	for i := range k {
 		k[i] = math.Exp(-float64(i*i) / (2 * sigma * sigma))
-		sum += k[i]
 	}
-	for i := range k {
-		k[i] /= sum
-	}
-	return k
+	return toOne(k)
 }

@@ -5,28 +5,19 @@ import "gonum.org/v1/gonum/stat/distuv"
 // gaussianNoise adds Gaussian noise. The severity sets its standard deviation.
 func gaussianNoise(severity int) effect {
 	deviation := [5]float64{.04, .06, .08, .09, .10}[severity]
-	return func(f *frame) {
-		x := f.unit()
-		for i := range x {
-			x[i] += deviation * f.rng.NormFloat64()
-		}
-		f.finish(x)
-	}
+	return onValues(func(f *frame, v float64) float64 { return v + deviation*f.rng.NormFloat64() })
 }
 
 // shotNoise counts photons. The severity sets how many photons make full brightness; fewer
 // photons mean more noise.
 func shotNoise(severity int) effect {
 	photons := [5]float64{500, 250, 100, 75, 50}[severity]
-	return func(f *frame) {
-		x := f.unit()
-		for i, v := range x {
-			if v > 0 {
-				x[i] = distuv.Poisson{Lambda: v * photons, Src: f.rng}.Rand() / photons
-			}
+	return onValues(func(f *frame, v float64) float64 {
+		if v == 0 {
+			return 0
 		}
-		f.finish(x)
-	}
+		return distuv.Poisson{Lambda: v * photons, Src: f.rng}.Rand() / photons
+	})
 }
 
 // impulseNoise sets values to 0 or to 255, with equal probability. The severity sets the
@@ -50,11 +41,5 @@ func impulseNoise(severity int) effect {
 // standard deviation.
 func speckleNoise(severity int) effect {
 	deviation := [5]float64{.06, .1, .12, .16, .2}[severity]
-	return func(f *frame) {
-		x := f.unit()
-		for i, v := range x {
-			x[i] += v * deviation * f.rng.NormFloat64()
-		}
-		f.finish(x)
-	}
+	return onValues(func(f *frame, v float64) float64 { return v + v*deviation*f.rng.NormFloat64() })
 }

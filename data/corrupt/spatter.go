@@ -13,7 +13,7 @@ func spatter(severity int) effect {
 	least := [5]float64{.7, .7, .69, .69, .68}[severity]
 	last := [5]float64{.5, .5, .5, .6, .6}[severity]
 	k, mud := gaussian(sigma, reach(sigma, cutoff)), gaussian(last, reach(last, cutoff))
-	return func(f *frame) {
+	return onUnit(func(f *frame, x []float64) {
 		liquid := f.normal(f.size(), mean, deviation)
 		smooth(liquid, f.h, f.w, k, nearest)
 		for i, v := range liquid {
@@ -22,15 +22,15 @@ func spatter(severity int) effect {
 			}
 		}
 		if severity < 3 {
-			f.water(liquid, last)
+			f.water(x, liquid, last)
 		} else {
-			f.mud(liquid, mud)
+			f.mud(x, liquid, mud)
 		}
-	}
+	})
 }
 
-// water adds pale turquoise where the liquid is thick and its relief is bright.
-func (f *frame) water(liquid []float64, strength float64) {
+// water adds pale turquoise to x where the liquid is thick and its relief is bright.
+func (f *frame) water(x, liquid []float64, strength float64) {
 	thick := make([]uint8, len(liquid))
 	for i, v := range liquid {
 		thick[i] = uint8(v * 255)
@@ -41,31 +41,27 @@ func (f *frame) water(liquid []float64, strength float64) {
 		liquid[i] = float64(thick[i]) * float64(v)
 		most = max(most, liquid[i])
 	}
-	x := f.unit()
 	if most > 0 { // otherwise there is no drop
 		f.mix(x, [channels]float64{175. / 255, 238. / 255, 238. / 255}, func(i int) (float64, float64) {
 			return 1, liquid[i] / most * strength
 		})
 	}
-	f.finish(x)
 }
 
-// mud covers the image with brown where enough of the surroundings is liquid.
-func (f *frame) mud(liquid, k []float64) {
+// mud covers x with brown where enough of the surroundings is liquid.
+func (f *frame) mud(x, liquid, k []float64) {
 	for i, v := range liquid {
 		if v > 0 {
 			liquid[i] = 1
 		}
 	}
 	smooth(liquid, f.h, f.w, k, nearest)
-	x := f.unit()
 	f.mix(x, [channels]float64{63. / 255, 42. / 255, 20. / 255}, func(i int) (float64, float64) {
 		if liquid[i] < .8 {
 			return 1, 0
 		}
 		return 1 - liquid[i], liquid[i]
 	})
-	f.finish(x)
 }
 
 // mix replaces each pixel of x by a sum of itself and a colour, with the weights own and
@@ -89,33 +85,27 @@ func relief(thick []uint8, h, w int) []uint8 {
 	}
 	out := make([]uint8, len(far))
 	for i := range out {
-		out[i] = uint8(mean3(far, i, h, w))
+		out[i] = uint8(weighed(far, i, h, w, even) / 9)
 	}
 	equalize(out)
 	lit := make([]float64, len(out))
 	for i := range lit {
-		lit[i] = min(max(light(out, i, h, w), 0), 255)
+		lit[i] = min(max(weighed(out, i, h, w, slopes), 0), 255)
 	}
 	for i := range out {
-		out[i] = uint8(math.RoundToEven(mean3(lit, i, h, w)))
+		out[i] = uint8(math.RoundToEven(weighed(lit, i, h, w, even) / 9))
 	}
 	return out
 }
 
-// mean3 returns the mean of the 3×3 values around element i of x [h,w].
-func mean3(x []float64, i, h, w int) float64 {
-	sum := 0.0
-	for dy := -1; dy <= 1; dy++ {
-		for dx := -1; dx <= 1; dx++ {
-			sum += x[reflect101(i/w+dy, h)*w+reflect101(i%w+dx, w)]
-		}
-	}
-	return sum / 9
-}
+// Weights of 3×3 values: even ones, and others with which slopes to the bottom right are bright.
+var (
+	even   = [3][3]float64{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}
+	slopes = [3][3]float64{{-2, -1, 0}, {-1, 1, 1}, {0, 1, 2}}
+)
 
-// light weighs the values around element i so that slopes to the bottom right are bright.
-func light(x []uint8, i, h, w int) (sum float64) {
-	weights := [3][3]float64{{-2, -1, 0}, {-1, 1, 1}, {0, 1, 2}}
+// weighed returns the weighted sum of the 3×3 values around element i of x [h,w].
+func weighed[T uint8 | float64](x []T, i, h, w int, weights [3][3]float64) (sum float64) {
 	for dy, row := range weights {
 		for dx, weight := range row {
 			sum += weight * float64(x[reflect101(i/w+dy-1, h)*w+reflect101(i%w+dx-1, w)])

@@ -130,7 +130,7 @@ func TestSpatterColours(t *testing.T) {
 // Without any liquid there is no water and no NaN.
 func TestDrySpatter(t *testing.T) {
 	f := &frame{h: 4, w: 4, src: picture(4, 4, 1), dst: make([]uint8, 48)}
-	f.water(make([]float64, 16), .5)
+	onUnit(func(f *frame, x []float64) { f.water(x, make([]float64, 16), .5) })(f)
 	if !slices.Equal(f.dst, f.src) {
 		t.Error("no water changed the image")
 	}

@@ -1,6 +1,6 @@
 package corrupt
 
-import "math"
+import "slices"
 
 // snow whitens the image and lays flakes over it that fall at an angle. Flakes are the places
 // where noise is large. The severity sets the mean and the standard deviation of the noise,
@@ -48,18 +48,14 @@ func (f *frame) whiten(keep float64, layer []uint8) {
 func fog(severity int) effect {
 	thick := [5]float64{.2, .5, .75, 1, 1.5}[severity]
 	decay := [5]float64{3, 3, 2.5, 2, 1.75}[severity]
-	return func(f *frame) {
-		x, most := f.unit(), 0.0
-		for _, v := range x {
-			most = max(most, v)
-		}
+	return onUnit(func(f *frame, x []float64) {
+		most := slices.Max(x)
 		cloud, side := plasma(max(f.h, f.w), decay, f.uniform)
 		for i := range x {
 			p := i % f.size()
 			x[i] = (x[i] + thick*cloud[p/f.w*side+p%f.w]) * most / (most + thick)
 		}
-		f.finish(x)
-	}
+	})
 }
 
 // plasma returns a random surface [side,side] of values 0 to 1 by the diamond-square algorithm
@@ -98,10 +94,7 @@ func plasma(size int, decay float64, uniform func(low, high float64) float64) (x
 
 // normalise maps the values of x linearly to 0 to 1.
 func normalise(x []float64) {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range x {
-		low, high = min(low, v), max(high, v)
-	}
+	low, high := slices.Min(x), slices.Max(x)
 	for i := range x {
 		x[i] = (x[i] - low) / (high - low)
 	}

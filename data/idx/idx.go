@@ -12,6 +12,7 @@
 package idx
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"os"
 
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
 // ErrFormat is wrapped by errors about content that is no valid IDX file of
@@ -31,12 +33,6 @@ const (
 	chunk     = 1 << 20 // the largest allocation, in bytes, before any data have been read
 )
 
-// readImages returns the images in the file at path.
-func readImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
-
-// readLabels returns the labels in the file at path, [N] with N >= 1.
-func readLabels(path string) ([]uint8, error) { return readFile(path, decodeLabels) }
-
 // DecodeImages reads images from r, up to its end. Errors start with name.
 func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	dims, pixels, err := decode(r, name, 3)
@@ -46,17 +42,17 @@ func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	return &image.Images{N: dims[0], C: 1, H: dims[1], W: dims[2], Pixels: pixels}, nil
 }
 
-// decodeLabels reads labels from r, up to its end. Errors start with name.
+// decodeLabels reads labels [N], with N >= 1, from r, up to its end. Errors start with name.
 func decodeLabels(r io.Reader, name string) ([]uint8, error) {
 	_, labels, err := decode(r, name, 1)
 	return labels, err
 }
 
-func readFile[T any](path string, decode func(io.Reader, string) (T, error)) (T, error) {
+// readFile returns what decode makes of the file at path.
+func readFile[T any](path string, decode func(io.Reader, string) (T, error)) (data T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		var none T
-		return none, err
+		return data, err
 	}
 	defer f.Close()
 	return decode(f, path)
@@ -64,11 +60,11 @@ func readFile[T any](path string, decode func(io.Reader, string) (T, error)) (T,
 
 // decode reads the array of rank dimensions that fills r.
 func decode(r io.Reader, name string, rank int) (dims []int, data []byte, err error) {
-	r, err = plain(r)
+	b, err := gunzip.NewReader(r, ErrFormat)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	d := decoder{name: name, r: r}
+	d := decoder{name: name, r: b}
 	if dims, err = d.header(rank); err != nil {
 		return nil, nil, err
 	}
@@ -135,24 +131,17 @@ func product(dims []int) int {
 // read returns the next n bytes, which what names in errors. The buffer doubles as the bytes
 // come in, so that it is never more than twice as long as the data.
 func (d *decoder) read(n int, what string) ([]byte, error) {
-	out := make([]byte, 0, min(n, chunk))
-	for {
-		got, err := io.ReadFull(d.r, out[len(out):cap(out)])
-		out = out[:len(out)+got]
-		d.at += got
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, d.malformed(d.at, "%d bytes of %s", "the end after %d", n, what, len(out))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: byte %d: expected %d bytes of %s: %w", d.name, d.at, n, what, err)
-		}
-		if len(out) == n {
-			return out, nil
-		}
-		larger := make([]byte, len(out), min(2*cap(out), n))
-		copy(larger, out)
-		out = larger
+	var out bytes.Buffer
+	out.Grow(min(n, chunk))
+	got, err := io.CopyN(&out, d.r, int64(n))
+	d.at += int(got)
+	if errors.Is(err, io.EOF) {
+		return nil, d.malformed(d.at, "%d bytes of %s", "the end after %d", n, what, got)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: byte %d: expected %d bytes of %s: %w", d.name, d.at, n, what, err)
+	}
+	return out.Bytes(), nil
 }
 
 // end makes sure that the data end here. For gzip, reaching the end also verifies the

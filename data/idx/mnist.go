@@ -1,14 +1,10 @@
 package idx
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
 // validation is the number of last training images that the VaLLA paper (Ortega,
@@ -59,11 +55,11 @@ func readSplits(dir string, names []string) (*image.Splits, error) {
 
 // readPart reads one image file and its label file.
 func readPart(dir, prefix string, names []string) (*image.Set, error) {
-	images, err := find(dir, prefix+"-images-idx3-ubyte")
+	images, err := gunzip.Find(dir, prefix+"-images-idx3-ubyte")
 	if err != nil {
 		return nil, err
 	}
-	labels, err := find(dir, prefix+"-labels-idx1-ubyte")
+	labels, err := gunzip.Find(dir, prefix+"-labels-idx1-ubyte")
 	if err != nil {
 		return nil, err
 	}
@@ -73,19 +69,4 @@ func readPart(dir, prefix string, names []string) (*image.Set, error) {
 	}
 	s.Names = names
 	return s, nil
-}
-
-// find returns the path of a file that may be compressed.
-func find(dir, name string) (string, error) {
-	tried := []string{filepath.Join(dir, name), filepath.Join(dir, name+".gz")}
-	for _, path := range tried {
-		_, err := os.Stat(path)
-		if err == nil {
-			return path, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	return "", fmt.Errorf("no file %s: %w", strings.Join(tried, " or "), fs.ErrNotExist)
 }

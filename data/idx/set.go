@@ -9,11 +9,11 @@ import (
 // readSet returns the set in a file of images and a file of labels. If their numbers differ,
 // or if a label is not below classes, the error is an [ErrFormat].
 func readSet(images, labels string, classes int) (*image.Set, error) {
-	im, err := readImages(images)
+	im, err := readFile(images, DecodeImages)
 	if err != nil {
 		return nil, err
 	}
-	l, err := readLabels(labels)
+	l, err := readFile(labels, decodeLabels)
 	if err != nil {
 		return nil, err
 	}

@@ -177,7 +177,7 @@ func TestFixtureMNIST(t *testing.T) {
 func BenchmarkFixtureReadImages(b *testing.B) {
 	path := filepath.Join(fixture.Shared(b, "data", "fashion-mnist"), "train-images-idx3-ubyte.gz")
 	for b.Loop() {
-		if _, err := readImages(path); err != nil {
+		if _, err := readFile(path, DecodeImages); err != nil {
 			b.Fatal(err)
 		}
 	}

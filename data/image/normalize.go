@@ -42,14 +42,9 @@ func (t *Table[T]) Convert(dst []T, pixels []uint8, size int) {
 		panic(fmt.Sprintf("image: %d pixels, expected images of 3×%d", len(pixels), size))
 	}
 	for at := 0; at < len(pixels); at += size {
-		t.channel(dst[at:at+size], pixels[at:at+size], at/size%3)
-	}
-}
-
-func (t *Table[T]) channel(dst []T, src []uint8, c int) {
-	value := &t[c]
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = value[v]
+		value, to := &t[at/size%3], dst[at:at+size]
+		for i, v := range pixels[at : at+size] {
+			to[i] = value[v]
+		}
 	}
 }

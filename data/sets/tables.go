@@ -14,15 +14,14 @@ func tables() []Set {
 	return all
 }
 
-// large makes a set of a table of package tabular. If the table is shuffled, it uses seed 0,
-// so that its parts are always the same rows.
+// large makes a set of a table of package tabular.
 func large(t tabular.Set) Set {
-	return Set{Dataset: t.Download, Folder: t.Folder, Splits: 1, table: func(dir string, _ int) (*Parts, error) {
-		s, _, err := t.Open(dir, tabular.Options{})
+	return Set{Dataset: t.Dataset, Folder: t.Folder, Splits: 1, table: func(dir string, _ int) (*Parts, error) {
+		train, validation, test, err := t.Open(dir)
 		if err != nil {
 			return nil, err
 		}
-		return &Parts{Train: s.Train, Validation: s.Validation, Test: s.Test}, nil
+		return &Parts{Train: train, Validation: validation, Test: test}, nil
 	}}
 }
 

@@ -49,10 +49,10 @@ const (
 
 // benchmarks is the table. The wanted ratios are aims of the design.
 var benchmarks = []benchmark{
-	{"VaLLA step, regression 90-200-200-200-1, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 100, batch)},
-	{"VaLLA step, regression 90-200-200-200-1, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 200, batch)},
-	{"VaLLA step, classification 784-200-200-10, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 100, batch)},
-	{"VaLLA step, classification 784-200-200-10, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 200, batch)},
+	{"VaLLA step, regression 90-200-200-200-1, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 100, batch, batch)},
+	{"VaLLA step, regression 90-200-200-200-1, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 200, batch, batch)},
+	{"VaLLA step, classification 784-200-200-10, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 100, batch, batch)},
+	{"VaLLA step, classification 784-200-200-10, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 200, batch, batch)},
 	{"predict 1,000 points, regression, M = 100", dense, "predict", nil, 1. / 4, 1, both, vallaPredict(year, 100)},
 	{"predict 1,000 points, classification, M = 100", dense, "predict", nil, 1. / 4, 1, both, vallaPredict(mnist, 100)},
 	{"predict 1 row, regression, M = 100", rows, "predict", nil, 1. / 10, 1, both, predictOne(services[1])},

@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 func TestPrint(t *testing.T) {
 	for want, c := range map[string]command{`"their_versions": {`: {json: true}, "|--:|": {markdown: true}, "of fastest": {}} {
 		var out strings.Builder
-		if err := c.print(&out, example(), example().form(c.markdown)); err != nil || !strings.Contains(out.String(), want) {
+		if err := c.print(&out, example(), func() string { return example().text(c.markdown) }); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s (%v)", want, &out, err)
 		}
 	}

@@ -120,9 +120,9 @@ func settingsOf(c *result.Cell) string {
 		parts = append(parts, c.Data, c.Row)
 	}
 	if c.Facts.Steps > 0 {
-		parts = append(parts, plural(c.Facts.Steps, "step"))
+		parts = append(parts, result.Plural(c.Facts.Steps, "step"))
 	}
-	return strings.Join(append(parts, plural(c.Fit.Cores, "thread")), ", ")
+	return strings.Join(append(parts, result.Plural(c.Fit.Cores, "thread")), ", ")
 }
 
 // summed returns the figures of cells of several seeds; nil if there are none.
@@ -170,7 +170,7 @@ func (r fitsReport) text(markdown bool) string {
 	if markdown {
 		return w.RenderMarkdown() + "\n"
 	}
-	return r.line(r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go) + w.Render() + "\n"
+	return r.line(r.Machine.CPU, result.Plural(r.Machine.Cores, "thread"), r.Machine.Go) + w.Render() + "\n"
 }
 
 // cells returns the columns of a line.

@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	gpvalla "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -70,14 +69,14 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 	if _, err := now(); err != nil {
 		return err
 	}
-	var calls []func() error
+	var calls []*work
 	for _, s := range services {
 		for _, dt := range both {
-			call, err := s.call(ctx, dt)
+			w, err := predictOne(s)(dt)
 			if err != nil {
 				return fmt.Errorf("%s, %v: %w", s.name, dt, err)
 			}
-			r.Rows, calls = append(r.Rows, latency{Name: s.name, Dtype: dt.String()}), append(calls, call)
+			r.Rows, calls = append(r.Rows, latency{Name: s.name, Dtype: dt.String()}), append(calls, w)
 		}
 	}
 	err := c.latencyTurns(ctx, r.Rows, calls, now)
@@ -92,11 +91,11 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 }
 
 // latencyTurns measures the rows in turn.
-func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []func() error, now clock) error {
+func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []*work, now clock) error {
 	for round := range latencyRounds {
 		fmt.Fprintf(c.progress, "round %d of %d\n", round+1, latencyRounds)
 		for i := range rows {
-			if err := rows[i].measure(ctx, calls[i], c.each/latencyRounds, now); err != nil {
+			if err := rows[i].measure(ctx, calls[i].step, c.each/latencyRounds, now); err != nil {
 				return fmt.Errorf("%s, %s: %w", rows[i].Name, rows[i].Dtype, err)
 			}
 		}
@@ -104,35 +103,15 @@ func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []func
 	return nil
 }
 
-// call returns a function that predicts a row with its error bar.
-func (s service) call(ctx context.Context, dt tensor.Dtype) (func() error, error) {
-	p, _, err := s.predictor(ctx, dt)
+// predictor returns a predictor of the service's model with a network and VaLLA's layer l.
+func (s service) predictor(m maker, net layers.Sequential, l *parameters) (*valla.Predictor, error) {
+	posterior, err := l.posterior(gpvalla.Method, net, lik(s.spec.Outputs, m.dt))
+	if err == nil && s.inducing == 0 {
+		o := &laplace.Settings{Structure: "kfac", PriorStd: 1, NoiseStd: math.Sqrt(noiseVariance)}
+		posterior, err = o.Posterior(context.Background(), problem(net, m.normal(200, s.spec.Inputs), m.normal(200, 1)), gp.Run{})
+	}
 	if err != nil {
 		return nil, err
-	}
-	row := newMaker(tensor.Float64).normal(s.spec.Inputs).Float64s()
-	var out valla.Prediction
-	return func() error { return p.Predict(ctx, row, &out) }, nil
-}
-
-// predictor returns a predictor of the service's model, and VaLLA's layer.
-func (s service) predictor(ctx context.Context, dt tensor.Dtype) (*valla.Predictor, *parameters, error) {
-	m := newMaker(dt)
-	net, err := s.spec.New(dt, m.Rand)
-	if err != nil {
-		return nil, nil, err
-	}
-	l := m.layer(m.normal(max(1, s.inducing), s.spec.Inputs), s.spec.Outputs)
-	posterior, err := l.posterior(gpvalla.Method, net, lik(s.spec.Outputs, dt))
-	if err != nil {
-		return nil, nil, err
-	}
-	if s.inducing == 0 {
-		o := &laplace.Settings{Structure: "kfac", PriorStd: 1, NoiseStd: math.Sqrt(noiseVariance)}
-		of := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, dt), Train: gp.Examples{X: m.normal(200, s.spec.Inputs), Y: m.normal(200, 1)}}
-		if posterior, err = o.Posterior(ctx, of, gp.Run{}); err != nil {
-			return nil, nil, err
-		}
 	}
 	model := &valla.Model{Form: s.spec, Net: net, Posterior: &valla.Posterior{Stored: posterior, NoiseVariance: noiseVariance}}
 	model.Task = task.Task{Inputs: task.Inputs{Shape: []int{s.spec.Inputs}}, Outputs: &task.Regression{Names: []string{"y"}, NoiseVariance: noiseVariance}}
@@ -143,23 +122,19 @@ func (s service) predictor(ctx context.Context, dt tensor.Dtype) (*valla.Predict
 		}
 		model.Task.Outputs = classes
 	}
-	p, err := model.Predictor(valla.PredictorOptions{})
-	return p, l, err
+	return model.Predictor(valla.PredictorOptions{})
 }
 
 // predictOne is the prediction of one row by a predictor, with the mean and the covariance of
 // the network's outputs as its values.
 func predictOne(s service) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		p, l, err := s.predictor(context.Background(), dt)
+	return made(perceptronOf(s.spec), func(m maker, net layers.Sequential) (*work, error) {
+		l := m.layer(m.normal(max(1, s.inducing), s.spec.Inputs), s.spec.Outputs)
+		p, err := s.predictor(m, net, l)
 		if err != nil {
 			return nil, err
 		}
-		net, err := s.spec.New(dt, newMaker(dt).Rand) // the predictor's
-		if err != nil {
-			return nil, err
-		}
-		m := newMaker(dt)
+		m = newMaker(m.dt)
 		row := m.normal(1, s.spec.Inputs)
 		x, out := graph.Floats(row), valla.Prediction{}
 		return &work{
@@ -177,7 +152,7 @@ func predictOne(s service) func(tensor.Dtype) (*work, error) {
 				return v
 			},
 		}, nil
-	}
+	})
 }
 
 // clock returns the time that is measured, and its name.
@@ -189,21 +164,18 @@ func (c *command) clock() (now clock, name string) {
 }
 
 // measure calls a function for some time, after calls that are not counted.
-func (l *latency) measure(ctx context.Context, call func() error, length time.Duration, now clock) error {
+func (l *latency) measure(ctx context.Context, call func(context.Context) error, length time.Duration, now clock) error {
 	runtime.LockOSThread() // whose clock it may be
 	defer runtime.UnlockOSThread()
 	const warm = 50
 	start := time.Now()
 	for i := -warm; i < 1 || time.Since(start) < length; i++ {
-		before, err := now()
-		if err == nil {
-			err = call()
-		}
+		took, err := now.timed(ctx, call)
 		if err != nil {
 			return err
 		}
-		if after, _ := now(); i >= 0 {
-			l.sorted = append(l.sorted, (after - before).Seconds())
+		if i >= 0 {
+			l.sorted = append(l.sorted, took.Seconds())
 		}
 	}
 	return ctx.Err()

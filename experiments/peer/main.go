@@ -181,7 +181,7 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	r.Load[1] = load()
-	return errors.Join(err, c.print(stdout, r, r.form(c.markdown))) // what was measured, also after an interruption
+	return errors.Join(err, c.print(stdout, r, func() string { return r.text(c.markdown) })) // what was measured, also after an interruption
 }
 
 // timing returns the number of threads and the clock of a measurement; nil is the clock of the wall.

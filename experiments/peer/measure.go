@@ -25,6 +25,8 @@ type row struct {
 	// Difference is the largest relative difference of the results of both sides.
 	Difference *float64 `json:"difference,omitempty"`
 	Note       string   `json:"note,omitempty"` // why there is no Theirs
+
+	flops int64 // of a step of ours; 0 if they are not known
 }
 
 // timing holds the durations of one side with its fastest setting.
@@ -73,7 +75,7 @@ func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan
 	if err != nil {
 		return r, err
 	}
-	w.clock = pl.clock
+	w.clock, r.flops = pl.clock, w.flops
 	defer setThreads(setThreads(pl.threads))
 	var theirs []other
 	if p != nil {

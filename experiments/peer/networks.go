@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -93,7 +92,7 @@ func laplaceFit(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 		return &work{
 			arrays: arrays(net, x, y, nil),
 			step: func(ctx context.Context) error {
-				_, err := s.Posterior(ctx, laplaceProblem(net, x, y), gp.Run{})
+				_, err := s.Posterior(ctx, problem(net, x, y), gp.Run{})
 				return err
 			},
 			values: func() values { return values{} },
@@ -106,7 +105,7 @@ func laplacePredict(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 	return made(perceptronOf(mnist), func(m maker, net layers.Sequential) (*work, error) {
 		x, y := m.laplaceData()
 		probe := m.normal(predicted, mnist.Inputs)
-		p, err := s.Posterior(context.Background(), laplaceProblem(net, x, y), gp.Run{})
+		p, err := s.Posterior(context.Background(), problem(net, x, y), gp.Run{})
 		if err != nil {
 			return nil, err
 		}
@@ -115,11 +114,6 @@ func laplacePredict(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 		w.values = func() values { return values{"mean": all()["mean"]} }
 		return w, nil
 	})
-}
-
-// laplaceProblem is classification of the examples x, y.
-func laplaceProblem(net layers.Network, x, y *tensor.Dense) gp.Problem {
-	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
 }
 
 // laplaceData draws the inputs and the targets of a fit.

@@ -92,11 +92,3 @@ func digits(v float64) string {
 		return fmt.Sprintf("%.3f", v)
 	}
 }
-
-// plural returns a number of things in words.
-func plural(n int, what string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s", what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -47,10 +48,8 @@ func TestMaker(t *testing.T) {
 
 // The layer differs from a new one, so that a comparison sees L and the prior.
 func TestLayer(t *testing.T) {
-	_, l, err := newMaker(tensor.Float64).perceptron(little, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newMaker(tensor.Float64)
+	l := m.layer(m.normal(5, little.Inputs), little.Outputs)
 	z, low, prior := l.arrays[0].value, l.arrays[1].value.Float64s(), l.arrays[2].value.Float64s()[0]
 	if math.Abs(prior-math.Log(priorStd)) > 1e-15 || !slices.Equal(l.class, []int{0, 1, 0, 1, 0}) || !z.Shape().Eq(tensor.Shape{5, 3}) {
 		t.Errorf("log σ₀ %v, classes %v, Z %v", prior, l.class, z.Shape())
@@ -65,10 +64,11 @@ func TestLayer(t *testing.T) {
 // The other side is given copies of all arrays, taken before the first step.
 func TestArrays(t *testing.T) {
 	m := newMaker(tensor.Float64)
-	net, l, err := m.perceptron(little, 4)
+	net, err := perceptronOf(little)(m)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := m.layer(m.normal(4, little.Inputs), little.Outputs)
 	list := arrays(net, m.normal(6, 3), m.oneHot(6, 2), l)
 	var names []string
 	for _, a := range list {
@@ -96,7 +96,7 @@ func TestArrays(t *testing.T) {
 
 // A step changes what the next one computes, and a prediction does not.
 func TestWork(t *testing.T) {
-	w, err := vallaStep(little, 4, 10)(tensor.Float64)
+	w, err := vallaStep(little, 4, 10, 10)(tensor.Float64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestThreads(t *testing.T) {
 	}
 	kernel.SetThreads(before)
 	for n, want := range map[int]string{1: "1 thread", 2: "2 threads", 0: "0 threads"} {
-		if got := plural(n, "thread"); got != want || (own{nil, n}).String() != want {
+		if got := result.Plural(n, "thread"); got != want || (own{nil, n}).String() != want {
 			t.Errorf("%d is %q", n, got)
 		}
 	}

@@ -133,20 +133,20 @@ func TestPercentiles(t *testing.T) {
 func TestLatencyMeasure(t *testing.T) {
 	calls := 0
 	var l latency
-	if err := l.measure(t.Context(), func() error { calls++; return nil }, 0, wall()); err != nil || calls != 51 || len(l.sorted) != 1 {
+	if err := l.measure(t.Context(), func(context.Context) error { calls++; return nil }, 0, wall()); err != nil || calls != 51 || len(l.sorted) != 1 {
 		t.Errorf("%d calls, of which %d count, error %v", calls, len(l.sorted), err)
 	}
 	broken := errors.New("broken")
-	if err := l.measure(t.Context(), func() error { return broken }, time.Hour, wall()); !errors.Is(err, broken) {
+	if err := l.measure(t.Context(), func(context.Context) error { return broken }, time.Hour, wall()); !errors.Is(err, broken) {
 		t.Errorf("a broken call: %v", err)
 	}
 	stopped := func() (time.Duration, error) { return 0, broken }
-	if err := l.measure(t.Context(), func() error { return nil }, time.Hour, stopped); !errors.Is(err, broken) {
+	if err := l.measure(t.Context(), func(context.Context) error { return nil }, time.Hour, stopped); !errors.Is(err, broken) {
 		t.Errorf("a broken clock: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := l.measure(ended, func() error { return nil }, 0, wall()); !errors.Is(err, context.Canceled) {
+	if err := l.measure(ended, func(context.Context) error { return nil }, 0, wall()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after the end of the context", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/fmgp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -25,7 +24,7 @@ func fmgpStep(inputs, outputs, inducing, size int) func(tensor.Dtype) (*work, er
 			W: graph.NewParam("weight", graph.Floats(m.normal(inputs, outputs)), dt, inputs, outputs),
 			B: graph.NewParam("bias", make([]float64, outputs), dt, outputs),
 		}
-		p := gp.Problem{Net: net, Likelihood: lik(outputs, dt), Train: gp.Examples{X: m.normal(size, inputs), Y: m.targets(size, outputs)}}
+		p := problem(net, m.normal(size, inputs), m.targets(size, outputs))
 		mean, err := gp.Point{Net: net, Dtype: dt}.Mean(context.Background(), p.Train.X)
 		if err != nil {
 			return nil, err
@@ -85,15 +84,10 @@ const (
 
 // ellaFit fits ELLA to a perceptron's classes, with points that carry the outputs of their
 // classes. Both sides have the same points.
-func ellaFit(dt tensor.Dtype) (*work, error) {
-	m := newMaker(dt)
-	net, err := mnist.New(dt, m.Rand)
-	if err != nil {
-		return nil, err
-	}
+var ellaFit = made(perceptronOf(mnist), func(m maker, net layers.Sequential) (*work, error) {
 	x, y, probe := m.normal(ellaRows, mnist.Inputs), m.oneHot(ellaRows, mnist.Outputs), m.normal(ellaProbe, mnist.Inputs)
 	s := ella.Settings{Points: ellaPoints, Rank: ellaRank, PointOutput: "label", PriorStd: ellaPrior}
-	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
+	p := problem(net, x, y)
 	var fitted *gp.Fitted
 	w := &work{step: func(ctx context.Context) (err error) {
 		fitted, err = s.Fit(ctx, p, gp.Run{})
@@ -108,19 +102,14 @@ func ellaFit(dt tensor.Dtype) (*work, error) {
 	if err := w.step(context.Background()); err != nil { // which draws the points
 		return nil, err
 	}
-	w.arrays = append(arrays(layers.Network(net), x, y, nil), array{"probe", probe},
-		array{"prior_std", graph.NewParam("", []float64{ellaPrior}, dt, 1).Value}, array{"rank", graph.NewParam("", []float64{ellaRank}, dt, 1).Value})
-	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(pointed))...)
+	w.arrays = append(arrays(net, x, y, nil), array{"probe", probe},
+		array{"prior_std", graph.NewParam("", []float64{ellaPrior}, m.dt, 1).Value}, array{"rank", graph.NewParam("", []float64{ellaRank}, m.dt, 1).Value})
+	z, output := fitted.Posterior.(pointed).Points()
+	w.arrays = append(w.arrays, array{"z", z}, array{"class", labels(output)})
 	return w, nil
-}
+})
 
 // pointed is a posterior of ELLA.
 type pointed interface {
 	Points() (z *tensor.Dense, output []int)
-}
-
-// pointArrays returns the points of a posterior with their outputs.
-func pointArrays(p pointed) []array {
-	z, output := p.Points()
-	return []array{{"z", z}, {"class", labels(output)}}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
@@ -27,6 +28,13 @@ type sweep struct {
 // sizing holds the sizes of a step: inducing points, mini-batch, outputs, rows of the data, and
 // neurons in each of the two hidden layers.
 type sizing struct{ inducing, batch, classes, rows, width int } // numbers of the kinds above, in their order
+
+// step makes a step of VaLLA of these sizes.
+func (s sizing) step(dt tensor.Dtype) (*work, error) {
+	spec := mnist
+	spec.Outputs, spec.Hidden = s.classes, []int{s.width, s.width}
+	return vallaStep(spec, s.inducing, s.batch, max(s.batch, s.rows))(dt)
+}
 
 var usual = sizing{100, batch, 10, 1000, 200}
 
@@ -120,7 +128,7 @@ func (r scalingReport) draw(path string) error {
 		var curves []figure.Series
 		var exponents []string
 		for i, c := range g.Seconds {
-			curves = append(curves, c.series(g.Sizes, plural(g.Threads[i], "thread"), 1e3))
+			curves = append(curves, c.series(g.Sizes, result.Plural(g.Threads[i], "thread"), 1e3))
 			exponents = append(exponents, fmt.Sprintf("%.2f", c.Exponent))
 		}
 		times = append(times, chart("exponent "+strings.Join(exponents, ", "), g.Size, "time of a step, ms", curves))
@@ -155,13 +163,13 @@ func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err erro
 	seconds, bytes, flops := make([][]float64, len(threads)), []float64(nil), []float64(nil)
 	for _, n := range s.sizes {
 		fmt.Fprintf(c.progress, "%s = %d\n", s.name, n)
-		timings, w, failed := measureSize(ctx, s.sizing(n), threads, plan{steps: min(c.steps, scalingSteps), budget: scalingBudget, clock: now})
+		r, failed := measure(ctx, benchmark{new: s.sizing(n).step}, tensor.Float64, nil, plan{most, min(c.steps, scalingSteps), scalingBudget, now})
 		if failed != nil {
 			err = fmt.Errorf("%s = %d: %w", s.name, n, failed)
 			break
 		}
-		g.Sizes, bytes, flops = append(g.Sizes, float64(n)), append(bytes, float64(w.bytes)), append(flops, float64(w.flops))
-		for i, t := range timings {
+		g.Sizes, bytes, flops = append(g.Sizes, float64(n)), append(bytes, float64(r.Ours.Bytes)), append(flops, float64(r.flops))
+		for i, t := range []*timing{r.one(), r.Ours}[:len(threads)] {
 			seconds[i] = append(seconds[i], t.Median)
 		}
 		debug.FreeOSMemory()
@@ -174,28 +182,6 @@ func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err erro
 	}
 	g.Bytes, g.Flops = newCurve(g.Sizes, bytes), newCurve(g.Sizes, flops)
 	return g, err
-}
-
-// measureSize times steps of one size, in turn on different numbers of threads. It also returns
-// the work that it has timed.
-func measureSize(ctx context.Context, s sizing, threads []int, pl plan) ([]timing, *work, error) {
-	spec := mnist
-	spec.Outputs, spec.Hidden = s.classes, []int{s.width, s.width}
-	w, err := vallaStepOf(spec, s.inducing, s.batch, max(s.batch, s.rows))(tensor.Float64)
-	if err != nil {
-		return nil, nil, err
-	}
-	w.clock = pl.clock
-	var sides []runner
-	for _, n := range threads {
-		sides = append(sides, own{w, n})
-	}
-	took, err := trial(ctx, sides[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	timings, err := inTurn(ctx, sides, pl.count(took))
-	return timings, w, err
 }
 
 // text returns a table of all curves with their exponents.
@@ -211,7 +197,7 @@ func (r scalingReport) text() string {
 		}
 		w.AppendRow(head)
 		for j, c := range g.Seconds {
-			w.AppendRow(c.cells("ms, "+plural(g.Threads[j], "thread"), 1e3))
+			w.AppendRow(c.cells("ms, "+result.Plural(g.Threads[j], "thread"), 1e3))
 		}
 		if n := len(g.Seconds); n > 1 {
 			w.AppendRow(faster(g.Seconds[0], g.Seconds[n-1]))

@@ -6,6 +6,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/go-valla/valla/experiments/internal/result"
 )
 
 // report is the outcome of a comparison.
@@ -17,16 +19,11 @@ type report struct {
 	Rows     []row             `json:"rows"`                     // the measurements, in the order of the table
 }
 
-// form returns the function that makes the table, in Markdown or for a terminal.
-func (r report) form(markdown bool) func() string {
+// text returns a table with a line for each benchmark and element type, in Markdown if that is asked for.
+func (r report) text(markdown bool) string {
 	if markdown {
-		return r.markdown
+		return r.markdown()
 	}
-	return r.text
-}
-
-// text returns a table with a line for each benchmark and element type.
-func (r report) text() string {
 	w := newTable()
 	w.AppendHeader(table.Row{"ms", "", "ours", "1 thread", "theirs", "their threads", "ratio", "of fastest", "aim", "steps", "differ by"})
 	var right []table.ColumnConfig
@@ -41,7 +38,7 @@ func (r report) text() string {
 		w.AppendRow(x.cells())
 	}
 	var s strings.Builder
-	s.WriteString(r.line(r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go))
+	s.WriteString(r.line(r.Machine.CPU, result.Plural(r.Machine.Cores, "thread"), r.Machine.Go))
 	if r.Versions != nil {
 		fmt.Fprintf(&s, "theirs: Python %s, torch %s, numpy %s, whose product of 512×512 in float64 makes %s on one thread\n",
 			r.Versions["python"], r.Versions["torch"], r.Versions["numpy"], r.Versions["product"])
@@ -79,15 +76,13 @@ func (r report) notes() []string {
 	if r.Note != "" {
 		notes = append(notes, "Only ours: "+r.Note+".")
 	}
-	at := map[string]int{}
-	for _, x := range r.Rows {
-		switch i, seen := at[x.Note]; {
-		case x.Note == "":
-		case seen:
-			notes[i] += "; " + x.Name
-		default:
-			at[x.Note] = len(notes)
-			notes = append(notes, "Without theirs, "+x.Note+": "+x.Name)
+	for _, rows := range result.Grouped(r.Rows, func(x row) string { return x.Note }) {
+		var names []string
+		for _, x := range rows {
+			names = append(names, x.Name)
+		}
+		if note := rows[0].Note; note != "" {
+			notes = append(notes, "Without theirs, "+note+": "+strings.Join(names, "; "))
 		}
 	}
 	return notes
@@ -97,19 +92,16 @@ func (r report) notes() []string {
 func (r report) markdown() string {
 	var s strings.Builder
 	s.WriteString("| | float64: here | authors' | ratio | float32: here | authors' | ratio |\n|---|--:|--:|--:|--:|--:|--:|\n")
-	for i, x := range r.Rows {
-		if i > 0 && x.Name == r.Rows[i-1].Name {
-			continue
-		}
-		fmt.Fprintf(&s, "| %s |%s|%s|\n", x.Name, r.cellsOf(x.Name, "float64"), r.cellsOf(x.Name, "float32"))
+	for _, rows := range result.Grouped(r.Rows, func(x row) string { return x.Name }) {
+		fmt.Fprintf(&s, "| %s |%s|%s|\n", rows[0].Name, cellsOf(rows, "float64"), cellsOf(rows, "float32"))
 	}
 	return s.String()
 }
 
-// cellsOf returns three cells of Markdown, which are empty if nothing was measured.
-func (r report) cellsOf(name, dtype string) string {
-	for _, x := range r.Rows {
-		if x.Name != name || x.Dtype != dtype {
+// cellsOf returns three cells of Markdown for the row of an element type, which are empty if nothing was measured.
+func cellsOf(rows []row, dtype string) string {
+	for _, x := range rows {
+		if x.Dtype != dtype {
 			continue
 		}
 		best := x.Ours

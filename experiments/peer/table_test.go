@@ -12,16 +12,16 @@ func example() report {
 		session:  session{Load: [2]string{"0.1 0.2 0.3", "1 2 3"}},
 		Versions: map[string]string{"python": "3.11", "torch": "1.13", "numpy": "1.24"},
 		Rows: []row{
-			{"step", dense, "float64", 1. / 3, &timing{0.0125, 0.01, 30, "2 threads", 0}, &timing{0.02, 0.02, 30, "1 thread", 0}, &timing{0.05, 0.04, 30, "OpenBLAS 2, torch 1", 0}, &d, ""},
-			{"step", dense, "float32", 1. / 3, &timing{0.009, 0.009, 30, "2 threads", 0}, &timing{0.008, 0.008, 30, "1 thread", 0}, &timing{0.016, 0.016, 30, "OpenBLAS 1, torch 1", 0}, nil, ""},
-			{"big", backpack, "float32", 1. / 5, &timing{2.5, 2.4, 3, "2 threads", 0}, nil, nil, nil, "no backpack"},
-			{"huge", backpack, "float32", 1. / 5, &timing{25, 24, 3, "2 threads", 0}, nil, nil, nil, "no backpack"},
+			{"step", dense, "float64", 1. / 3, &timing{0.0125, 0.01, 30, "2 threads", 0}, &timing{0.02, 0.02, 30, "1 thread", 0}, &timing{0.05, 0.04, 30, "OpenBLAS 2, torch 1", 0}, &d, "", 0},
+			{"step", dense, "float32", 1. / 3, &timing{0.009, 0.009, 30, "2 threads", 0}, &timing{0.008, 0.008, 30, "1 thread", 0}, &timing{0.016, 0.016, 30, "OpenBLAS 1, torch 1", 0}, nil, "", 0},
+			{"big", backpack, "float32", 1. / 5, &timing{2.5, 2.4, 3, "2 threads", 0}, nil, nil, nil, "no backpack", 0},
+			{"huge", backpack, "float32", 1. / 5, &timing{25, 24, 3, "2 threads", 0}, nil, nil, nil, "no backpack", 0},
 		},
 	}
 }
 
 func TestText(t *testing.T) {
-	text := example().text()
+	text := example().text(false)
 	for _, want := range []string{
 		"│ step │ float64 │ 12.5 │     20.0 │   50.0 │ OpenBLAS 2, torch 1 │ 0.250 │      0.250 │ ≤ 0.333 │    30 │     2e-09 │",
 		"│ step │ float32 │ 9.00 │     8.00 │   16.0 │ OpenBLAS 1, torch 1 │ 0.500 │      0.500 │ ≤ 0.333 │    30 │           │",
@@ -42,7 +42,7 @@ func TestMarkdown(t *testing.T) {
 | big | | | | 2500 |  |  |
 | huge | | | | 25000 |  |  |
 `
-	if got := example().markdown(); got != want {
+	if got := example().text(true); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

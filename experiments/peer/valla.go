@@ -116,17 +116,8 @@ func (p *parameters) posterior(of gp.Method, net layers.Network, l likelihood.Li
 	return of.Restore(context.Background(), net, l, p)
 }
 
-// perceptron draws a network and a layer on it.
-func (m maker) perceptron(spec layers.MLP, inducing int) (layers.Network, *parameters, error) {
-	net, err := spec.New(m.dt, m.Rand)
-	if err != nil {
-		return nil, nil, err
-	}
-	return net, m.layer(m.normal(inducing, spec.Inputs), spec.Outputs), nil
-}
-
 // made returns the constructor of a piece of work on a network that draw makes.
-func made[N any](draw func(maker) (N, error), then func(maker, N) (*work, error)) func(tensor.Dtype) (*work, error) {
+func made(draw func(maker) (layers.Sequential, error), then func(maker, layers.Sequential) (*work, error)) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
 		net, err := draw(m)
@@ -176,31 +167,25 @@ func lik(outputs int, dt tensor.Dtype) likelihood.Likelihood {
 	return likelihood.Softmax{}
 }
 
-// vallaStep makes a step of VaLLA with Adam on a perceptron. The mini-batch is the whole data
-// set, so that the order of examples does not matter.
-func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, error) {
-	return vallaStepOf(spec, inducing, size, size)
+// problem returns the problem of a network and examples x, y. The network has an output for each column of y.
+func problem(net layers.Network, x, y *tensor.Dense) gp.Problem {
+	return gp.Problem{Net: net, Likelihood: lik(y.Shape()[1], x.Dtype()), Train: gp.Examples{X: x, Y: y}}
 }
 
-// vallaStepOf makes the step with mini-batches of a size, of a data set with more rows.
-func vallaStepOf(spec layers.MLP, inducing, size, rows int) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		m := newMaker(dt)
-		net, l, err := m.perceptron(spec, inducing)
-		if err != nil {
-			return nil, err
-		}
-		p := gp.Problem{Net: net, Likelihood: lik(spec.Outputs, dt), Train: gp.Examples{X: m.normal(rows, spec.Inputs), Y: m.targets(rows, spec.Outputs)}}
-		return fitStep(l, p, size, 0)
-	}
+// vallaStep makes a step of VaLLA with Adam on a perceptron, with mini-batches of a size. Where the data set
+// has as many rows, the order of examples does not matter.
+func vallaStep(spec layers.MLP, inducing, size, rows int) func(tensor.Dtype) (*work, error) {
+	return made(perceptronOf(spec), func(m maker, net layers.Sequential) (*work, error) {
+		l := m.layer(m.normal(inducing, spec.Inputs), spec.Outputs)
+		return fitStep(l, problem(net, m.normal(rows, spec.Inputs), m.targets(rows, spec.Outputs)), size, 0)
+	})
 }
 
 // resNetStep makes the same step on a ResNet-20.
 func resNetStep(inducing int) func(tensor.Dtype) (*work, error) {
 	return made(maker.resNet, func(m maker, net layers.Sequential) (*work, error) {
 		l := m.layer(m.images(inducing), resNetClasses)
-		p := gp.Problem{Net: net, Likelihood: lik(resNetClasses, m.dt), Train: gp.Examples{X: m.images(batch), Y: m.oneHot(batch, resNetClasses)}}
-		return fitStep(l, p, batch, memoryLimit)
+		return fitStep(l, problem(net, m.images(batch), m.oneHot(batch, resNetClasses)), batch, memoryLimit)
 	})
 }
 
@@ -245,20 +230,15 @@ func objectiveStep(obj *train.Graph, o train.Optimizer, given []array) *work {
 // vallaPredict predicts mean and covariance of 1,000 points, and the probit probabilities of
 // classes. The first step also computes the parts that depend on Z, L and σ₀ alone.
 func vallaPredict(spec layers.MLP, inducing int) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		m := newMaker(dt)
-		net, l, err := m.perceptron(spec, inducing)
-		if err != nil {
-			return nil, err
-		}
-		x := m.normal(predicted, spec.Inputs)
+	return made(perceptronOf(spec), func(m maker, net layers.Sequential) (*work, error) {
+		l, x := m.layer(m.normal(inducing, spec.Inputs), spec.Outputs), m.normal(predicted, spec.Inputs)
 		given := arrays(net, x, m.targets(1, spec.Outputs), l)
-		q, err := l.posterior(valla.Method, net, lik(spec.Outputs, dt))
+		q, err := l.posterior(valla.Method, net, lik(spec.Outputs, m.dt))
 		if err != nil {
 			return nil, err
 		}
 		return predictStep(q, x, given), nil
-	}
+	})
 }
 
 // predictStep returns the work of a prediction of a posterior at x.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -27,6 +28,22 @@ type clock func() (time.Duration, error)
 func wall() clock {
 	start := time.Now()
 	return func() (time.Duration, error) { return time.Since(start), nil }
+}
+
+// timed makes a step and returns its duration. A context that has ended is an error.
+func (now clock) timed(ctx context.Context, step func(context.Context) error) (time.Duration, error) {
+	start, err := now()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = step(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	end, err := now()
+	return end - start, err
 }
 
 // array is a named array.
@@ -51,7 +68,7 @@ type own struct {
 	threads int // the number of threads of the kernels and of Go
 }
 
-func (o own) String() string { return plural(o.threads, "thread") }
+func (o own) String() string { return result.Plural(o.threads, "thread") }
 
 func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	defer setThreads(setThreads(o.threads))
@@ -61,18 +78,11 @@ func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	}
 	var taken []time.Duration
 	for range steps {
-		start, err := now()
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = o.step(ctx)
-		}
+		took, err := now.timed(ctx, o.step)
 		if err != nil {
 			return nil, err
 		}
-		end, _ := now()
-		taken = append(taken, end-start)
+		taken = append(taken, took)
 	}
 	return taken, nil
 }

@@ -50,7 +50,11 @@ func (censored) Check(y []float64) error {
 func (m censored) Params() []*graph.Param { return []*graph.Param{m.logScale} }
 
 // Copy implements Scalar.
-func (m censored) Copy(dt tensor.Dtype) Scalar { return newCensored(m.sigma(), dt) }
+func (m censored) Copy(dt tensor.Dtype) Scalar {
+	c := newCensored(1, dt)
+	copyParams(c.Params(), m.Params())
+	return c
+}
 
 func (m censored) sigma() float64 { return math.Exp(m.logScale.At(0)) }
 

@@ -58,7 +58,9 @@ func (m count) Params() []*graph.Param {
 // Copy implements Scalar.
 func (m count) Copy(dt tensor.Dtype) Scalar {
 	if m.logSize != nil {
-		m.logSize = newSize(math.Exp(m.logSize.At(0)), dt)
+		size := newSize(1, dt)
+		copyParams([]*graph.Param{size}, m.Params())
+		m.logSize = size
 	}
 	return m
 }
@@ -87,6 +89,14 @@ func (m count) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) *graph.Nod
 	size, z := b.Exp(logSize), b.Sub(f, logSize)
 	sum := b.Sub(b.Mul(y[0], z), b.Mul(b.Add(y[0], size), b.Softplus(z)))
 	return b.Add(sum, b.Sub(b.LogRising(size, y[0]), factorial))
+}
+
+// LogPrior implements [Prior]: N(log 10, 3²) for the logarithm of the size, which is infinite for Poisson's counts.
+func (m count) LogPrior(b *graph.Builder) *graph.Node {
+	if m.logSize == nil {
+		return b.Fill(0, 1)
+	}
+	return b.Scale(b.Square(b.Affine(b.Param(m.logSize), 1, -math.Log(10))), -0.5/9)
 }
 
 // Objective implements [Objective]: the mean of exp(f) is exp(m + q/2).

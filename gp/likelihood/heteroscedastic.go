@@ -47,6 +47,14 @@ func (m heteroscedastic) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) 
 	return b.Sub(m.noise.Node(b, []*graph.Node{b.Mul(y[0], k)}, b.Mul(f, k)), y[1])
 }
 
+// LogPrior implements [Prior].
+func (m heteroscedastic) LogPrior(b *graph.Builder) *graph.Node {
+	if p, ok := m.noise.(Prior); ok {
+		return p.LogPrior(b)
+	}
+	return b.Fill(0, 1)
+}
+
 // Objective implements [Objective].
 func (m heteroscedastic) Objective(b *graph.Builder, y []*graph.Node, mean, q *graph.Node, alpha float64) *graph.Node {
 	k := b.Exp(b.Neg(y[1]))

@@ -43,26 +43,37 @@ func (d mixed) Variance() float64 {
 // LogDensity implements Distribution.
 func (d mixed) LogDensity(y float64) float64 { return logExpect(d.given, []float64{y}, d.mean, d.sd) }
 
-// CDF implements Distribution. P(Y ≤ y | f) changes where p(y | f) is large, around which the quadrature is dense.
+// CDF implements Distribution. P(Y ≤ y | f) changes where p(y | f) is large, around which the quadrature is dense. Of
+// P(Y ≤ y | f) and P(Y > y | f), the quadrature sums the probability that is small where most of N(mean, sd²) is.
 func (d mixed) CDF(y float64) float64 {
 	if d.kind != Number {
 		if y = math.Floor(y); y < 0 {
 			return 0
 		}
 	}
+	middle := d.given.CDF(y, d.mean)
 	if d.sd == 0 {
-		return d.given.CDF(y, d.mean)
+		return middle
 	}
-	var space [2 * points]float64
-	g := grid{space[:points], space[points:]}
-	g.focus(d.given, []float64{y}, d.mean, d.sd, 1)
-	sum := 0.0
+	var space [2 * finePoints]float64
+	centre, scale := mode(d.given, []float64{y}, d.mean, d.sd, 1)
+	n := points
+	if scale < 0.1 {
+		n = finePoints
+	}
+	g := grid{space[:n], space[n : 2*n]}
+	g.around(centre, shape*scale, reach+math.Abs(centre))
+	lower, upper := 0.0, 0.0
 	for i, u := range g.u {
 		if w := math.Exp(g.logW[i]); w > 0 {
-			sum += w * d.given.CDF(y, d.mean+d.sd*u)
+			p := d.given.CDF(y, d.mean+d.sd*u)
+			lower, upper = lower+w*p, upper+w*(1-p)
 		}
 	}
-	return min(max(sum, 0), 1)
+	if middle > 0.5 {
+		return min(max(1-upper, 0), 1)
+	}
+	return min(max(lower, 0), 1)
 }
 
 // Quantile implements Distribution.

@@ -117,8 +117,23 @@ func (m mixture) density(b *graph.Builder, r, q *graph.Node) *graph.Node {
 	return b.Reshape(b.LogSumExp(parts), r.Shape()...)
 }
 
-// rough implements rough: the logarithm of a sum of several Gaussians bends where one takes the lead of the next.
-func (m mixture) rough() bool { return m.logits.Value.Shape()[0] > 1 }
+// LogPrior implements [Prior]: N(0, 1) for the logits, the shifts and the logarithms of the scales, so that no part
+// settles on a single row.
+func (m mixture) LogPrior(b *graph.Builder) *graph.Node {
+	var sum *graph.Node
+	for _, p := range []*graph.Param{m.logits, m.shifts, m.logScales} {
+		part := b.SumTo(b.Scale(b.Square(b.Param(p)), -0.5), 1)
+		if sum == nil {
+			sum = part
+		} else {
+			sum = b.Add(sum, part)
+		}
+	}
+	return sum
+}
+
+// Rough implements [Rough]: the logarithm of a sum of several Gaussians bends where one takes the lead of the next.
+func (m mixture) Rough() bool { return m.logits.Value.Shape()[0] > 1 }
 
 // Given implements Scalar.
 func (m mixture) Given() Conditional { return m.given() }

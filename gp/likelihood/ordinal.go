@@ -109,6 +109,14 @@ func (o ordinal) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) *graph.N
 	return sum
 }
 
+// LogPrior implements [Prior]: N(0, 3²) for the logarithms of the gaps, which a class without rows would close.
+func (o ordinal) LogPrior(b *graph.Builder) *graph.Node {
+	if o.logGaps == nil {
+		return b.Fill(0, 1)
+	}
+	return b.SumTo(b.Scale(b.Square(b.Param(o.logGaps)), -0.5/9), 1)
+}
+
 // equals is 1 where the whole numbers y are k, and 0 elsewhere.
 func equals(b *graph.Builder, y *graph.Node, k int) *graph.Node {
 	return b.Sub(b.Step(b.Affine(y, 1, 0.5-float64(k))), b.Step(b.Affine(y, 1, -0.5-float64(k))))

@@ -11,15 +11,21 @@ import (
 // points is the number of points of a quadrature over the latent value f = m + √q·u, u ~ N(0,1).
 const points = 48
 
-// finePoints is the number of points for models that are [rough].
+// finePoints is the number of points for models that are [Rough].
 const finePoints = 3 * points
 
-// rough is implemented by a Scalar whose log p(y | f) may bend within a fraction of the spread of N(m, q).
-type rough interface{ rough() bool }
+// Rough is implemented by a Scalar whose log p(y | f) is not concave in f, or bends within a fraction of the spread
+// of N(m, q), where Rough returns true. Quadratures then have more points.
+type Rough interface{ Rough() bool }
+
+func isRough(s Scalar) bool {
+	r, ok := s.(Rough)
+	return ok && r.Rough()
+}
 
 // pointsOf returns the number of points for a model.
 func pointsOf(s Scalar) int {
-	if r, ok := s.(rough); ok && r.rough() {
+	if isRough(s) {
 		return finePoints
 	}
 	return points
@@ -50,9 +56,9 @@ func plainGrid(n int) (g grid, w []float64) {
 var plain, weights = plainGrid(points)
 
 // around fills the grid for functions that change fast, at a scale, around a centre: the trapezoid rule in t
-// with u = centre + scale·sinh t, which is dense at the centre and reaches all of N(0,1).
-func (g grid) around(centre, scale float64) {
-	end := math.Asinh((reach + math.Abs(centre)) / scale)
+// with u = centre + scale·sinh t, which is dense at the centre and goes as far as end to both sides.
+func (g grid) around(centre, scale, end float64) {
+	end = math.Asinh(end / scale)
 	h := 2 * end / float64(len(g.u)-1)
 	e, factor, logH := math.Exp(-end), math.Exp(h), math.Log(0.5*h*scale)-0.5*math.Log(2*math.Pi)
 	for i := range g.u {
@@ -62,11 +68,22 @@ func (g grid) around(centre, scale float64) {
 	}
 }
 
-// focus fills the grid for E[p(y | m + sd·u)^α]: around the mode of the integrand, at three times its scale, at
-// which the integrals of all models have the least error.
-func (g grid) focus(given Conditional, y []float64, m, sd, alpha float64) {
+// shape is the factor of the scale of the mode in [grid.around] at which the integrals of all models have the least
+// error.
+const shape = 3
+
+// focus fills the grid for E[p(y | m + sd·u)^α]: around the mode of the integrand, at its scale. Unless all of N(0,1)
+// counts, the grid ends at 80 scales from the mode if the integrand has fallen by e⁻⁴⁰ there.
+func (g grid) focus(given Conditional, y []float64, m, sd, alpha float64, all bool) {
 	centre, scale := mode(given, y, m, sd, alpha)
-	g.around(centre, 3*scale)
+	end, near := reach+math.Abs(centre), 80*scale
+	if !all && near < end {
+		log := func(u float64) float64 { return alpha*given.LogDensity(y, m+sd*u) - 0.5*u*u }
+		if max(log(centre-near), log(centre+near)) < log(centre)-40 {
+			end = near
+		}
+	}
+	g.around(centre, shape*scale, end)
 }
 
 // mode returns the mode of p(y | m + sd·u)^α N(u; 0, 1) and the scale 1/√(1 + α sd² Λ) there. The slope of
@@ -100,7 +117,8 @@ func mode(given Conditional, y []float64, m, sd, alpha float64) (centre, scale f
 	return u, max(scale, 1e-9)
 }
 
-// focused is the operation that computes the grid of each element, from the parts of the targets, mean and sd.
+// focused is the operation that computes the grid of each element, from the parts of the targets, mean, sd and the
+// parameters.
 // Its result has two numbers for each point of each element: the u, then the logW. A change of the grid does not change
 // the integral, so that the result counts as a constant.
 type focused struct {
@@ -113,7 +131,7 @@ func (o focused) Key() string { return fmt.Sprintf("grid of %s %#v, α %x", o.s,
 
 // Shape implements graph.Op.
 func (o focused) Shape(in []tensor.Shape) (tensor.Shape, error) {
-	return append(in[0].Clone(), 2*pointsOf(o.s)), nil
+	return append(in[o.s.Width()].Clone(), 2*pointsOf(o.s)), nil
 }
 
 // Pullback implements graph.Op.
@@ -130,15 +148,15 @@ func (o focused) Forward([]tensor.Shape, tensor.Shape) graph.Loops {
 }
 
 func focusLoop[T float32 | float64](o focused) func(out []T, x [][]T) error {
-	n := pointsOf(o.s)
+	n, rough := pointsOf(o.s), isRough(o.s)
 	g, target := newGrid(n), make([]float64, o.s.Width())
 	return func(out []T, x [][]T) error {
 		given, w := o.s.Given(), len(target)
-		for i := range x[0] {
+		for i := range len(out) / (2 * n) {
 			for k := range target {
 				target[k] = float64(x[k][i])
 			}
-			g.focus(given, target, float64(x[w][i]), float64(x[w+1][i]), o.alpha)
+			g.focus(given, target, float64(x[w][i]), float64(x[w+1][i]), o.alpha, rough)
 			to := out[2*n*i:]
 			for k := range n {
 				to[k], to[n+k] = T(g.u[k]), T(g.logW[k])
@@ -180,7 +198,11 @@ func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.
 		}
 		return b.Reshape(b.SumAxis(b.Mul(at(row("u", g.u)), row("weights", w)), -1), mean.Shape()...)
 	}
-	grids := b.Apply(focused{s, alpha}, append(append([]*graph.Node(nil), y...), mean, sd)...)
+	from := append(append([]*graph.Node(nil), y...), mean, sd)
+	for _, p := range s.Params() {
+		from = append(from, b.Param(p)) // so that the grid is computed again when a parameter changes
+	}
+	grids := b.Apply(focused{s, alpha}, from...)
 	if b.Err() != nil {
 		return nil
 	}
@@ -204,7 +226,7 @@ func logExpect(given Conditional, y []float64, m, sd float64) float64 {
 	}
 	var space [2 * points]float64
 	g := grid{space[:points], space[points:]}
-	g.focus(given, y, m, sd, 1)
+	g.focus(given, y, m, sd, 1, false)
 	for i, u := range g.u {
 		g.logW[i] += given.LogDensity(y, m+sd*u)
 	}

@@ -58,9 +58,12 @@ func (d scaleMixture) lower(r float64) float64 {
 		}
 		return sum
 	}
-	sum := 0.0
+	sum, least := 0.0, 0.0
+	if r*r < 25*(d.q+d.scale*d.scale) {
+		least = 1e-18 // smaller weights count in the tails alone
+	}
 	for i, w := range d.weights {
-		if w > 1e-18 {
+		if w > least {
 			sum += w * d.normal(r, d.central.lambda[i])
 		}
 	}

@@ -96,6 +96,14 @@ func (t StudentT) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) *graph.
 	return b.Sub(logC, b.Mul(b.Affine(nu, 0.5, 0.5), b.Log1p(x)))
 }
 
+// LogPrior implements [Prior]: the density of 1/ν falls like exp(−5/ν), so that few rows keep the noise near Gaussian.
+func (t StudentT) LogPrior(b *graph.Builder) *graph.Node {
+	if t.LogNu == nil {
+		return b.Fill(0, 1)
+	}
+	return b.Scale(b.Exp(b.Neg(b.Param(t.LogNu))), -5)
+}
+
 // Objective implements [Objective]. With X = (y−f)²/(νs²) and a = α(ν+1)/2, p^α is C^α (1+X)^−a, and
 //
 //	E (1+X)^−a   = ∫ λᵃ⁻¹ e^−λ φ(λ) dλ / Γ(a),

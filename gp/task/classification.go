@@ -134,7 +134,7 @@ func (c *Classification) decode(y *tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(len(out), 1), tensor.WithBacking(out))
 }
 
-func (c *Classification) fill(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions, p *Prediction) error {
+func (c *Classification) fill(ctx context.Context, g gp.Gaussian, _ Observation, o PredictOptions, p *Prediction) error {
 	for i, f := range g.Mean {
 		if !kernel.Finite(f) {
 			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.size(), f)

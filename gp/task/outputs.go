@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -22,7 +23,7 @@ type Outputs interface {
 	heldLoss(y, f []float64) float64                                // the same loss of one example
 	encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) // targets [N,T] of the data as targets [N,C] of the network
 	decode(y *tensor.Dense) *tensor.Dense                           // see Task.Decode
-	fill(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error
+	fill(ctx context.Context, g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error
 	nlls(p *Prediction, y *tensor.Dense) ([]float64, error) // see Task.NLLs
 	scorer() Scorer                                         // see Task.Scorer
 }
@@ -48,10 +49,20 @@ func (t Task) Loss() (loss train.Loss, one func(y, f []float64) float64) {
 // Decode converts targets [N,C] of the network to targets [N,T] in the units of the data.
 func (t Task) Decode(y *tensor.Dense) *tensor.Dense { return t.Outputs.decode(y) }
 
-// Fill turns the distribution g of the latent function and the noise variance, both in the network's units,
-// into a prediction p in the units of the data. Fill uses the slices of p again where they are long enough.
-func (t Task) Fill(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error {
-	return t.Outputs.fill(ctx, g, noiseVariance, o, p)
+// Observation says how the targets of a model scatter around the latent function, in the network's units.
+type Observation struct {
+	// NoiseVariance is the squared scale of the noise, see likelihood.LocationScale; 0 for models without noise.
+	NoiseVariance float64
+	// Likelihood is the observation model; nil means Gaussian noise with NoiseVariance, or classes.
+	Likelihood likelihood.Likelihood
+	// Laws are the laws of the residuals of each target [T], in place of the Gaussian; nil means none.
+	Laws []law.Law
+}
+
+// Fill turns the distribution g of the latent function in the network's units into a prediction p in the units of
+// the data. Fill uses the slices of p again where they are long enough.
+func (t Task) Fill(ctx context.Context, g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error {
+	return t.Outputs.fill(ctx, g, by, o, p)
 }
 
 // NLLs returns the negative log-likelihood of each row's targets y [N,T], in the units of the data. A row
@@ -108,13 +119,13 @@ type PredictOptions struct {
 	OnRows func(done, total int)
 }
 
-// Prediction is the predictive distribution of the targets at N inputs, in the units of the data: a Gaussian
-// for each of T targets of a regression, or the probabilities of C classes.
+// Prediction is the predictive distribution of the targets at N inputs, in the units of the data: a distribution
+// for each of T targets of a regression, see [Prediction.Distribution], or the probabilities of C classes.
 type Prediction struct {
 	Targets []string // names of the targets [T]
 
 	Mean     []float64 // means of the targets [N,T]; nil in classification
-	Variance []float64 // variances of the targets [N,T]: variance of the latent function plus noise variance
+	Variance []float64 // variances of the targets [N,T]; +Inf where the distribution has none
 	Latent   []float64 // variances of the latent function [N,T]; 0 without a posterior, never below 0
 	// Epistemic [N,T] is the part of Variance that more data would take away, Aleatoric [N,T] is the rest.
 	// Neither is below 0. For most methods these two parts are Latent and the fitted noise variance;
@@ -125,6 +136,8 @@ type Prediction struct {
 	Labels  []string  // texts of the classes [C]; nil for classes that are numbers
 	Probs   []float64 // probabilities of the classes [N,C]
 	Link    Link      // link that made Probs
+
+	law spreads // what Distribution needs beside the above
 
 	// Conformal gives the bounds of Interval, or the sets of Sets, their guaranteed coverage; nil without a
 	// conformal calibration.

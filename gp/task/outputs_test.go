@@ -488,7 +488,7 @@ func TestConformal(t *testing.T) {
 // predicted returns what Fill makes of a distribution.
 func predicted(ctx context.Context, o Outputs, g gp.Gaussian, noise float64, opts PredictOptions) (*Prediction, error) {
 	p := new(Prediction)
-	if err := o.fill(ctx, g, noise, opts, p); err != nil {
+	if err := o.fill(ctx, g, Observation{NoiseVariance: noise}, opts, p); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -30,6 +30,7 @@ func (p *Prediction) Append(more *Prediction) {
 	} {
 		*v.to = append(*v.to, v.from...)
 	}
+	p.law.append(more.law)
 }
 
 // Std returns the standard deviation of the targets, [N,T].
@@ -54,38 +55,44 @@ func roots(v []float64) []float64 {
 }
 
 // Interval returns the bounds, [N,T] each, of the central interval that holds a target
-// with probability level, 0 < level < 1. Without Conformal the interval belongs to the Gaussian distribution;
-// with Conformal its coverage is guaranteed, see [calibrate.Conformal].
+// with probability level, 0 < level < 1. Without Conformal the bounds are quantiles of [Prediction.Distribution];
+// with Conformal the coverage is guaranteed, see [calibrate.Conformal].
 func (p *Prediction) Interval(level float64) (lower, upper []float64, err error) {
-	z, err := p.HalfWidths(level)
-	if err != nil {
-		return nil, nil, err
+	n := len(p.Mean)
+	return p.AppendInterval(make([]float64, 0, n), make([]float64, 0, n), level)
+}
+
+// AppendInterval appends the bounds of [Prediction.Interval] to lower and upper.
+func (p *Prediction) AppendInterval(lower, upper []float64, level float64) ([]float64, []float64, error) {
+	if !(level > 0 && level < 1) {
+		return nil, nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
 	}
-	lower, upper = p.Std(), make([]float64, len(p.Mean))
-	for i, s := range lower {
-		lower[i], upper[i] = p.Mean[i]-z[i%len(z)]*s, p.Mean[i]+z[i%len(z)]*s
+	if p.Conformal == nil && (p.law.likelihood != nil || p.law.laws != nil) {
+		return p.AppendQuantiles(lower, 0.5-level/2), p.AppendQuantiles(upper, 0.5+level/2), nil
+	}
+	t := max(1, len(p.Targets))
+	for i, mean := range p.Mean {
+		z, err := p.halfWidth(i%t, level)
+		if err != nil {
+			return nil, nil, err
+		}
+		std := math.Sqrt(max(p.Variance[i], 0))
+		lower, upper = append(lower, mean-z*std), append(upper, mean+z*std)
 	}
 	return lower, upper, nil
 }
 
-// HalfWidths returns half the width of the intervals of [Prediction.Interval] in standard
-// deviations, one for each of T targets.
-func (p *Prediction) HalfWidths(level float64) ([]float64, error) {
-	if !(level > 0 && level < 1) {
-		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
+// halfWidth returns half the width of the intervals of target t in standard deviations, of a Gaussian or conformal;
+// for classes the threshold of the scores in sets.
+func (p *Prediction) halfWidth(t int, level float64) (float64, error) {
+	if p.Conformal == nil {
+		return math.Sqrt2 * math.Erfinv(level), nil // Φ⁻¹(½ + level/2)
 	}
-	out := make([]float64, max(1, len(p.Targets))) // one where targets have no names
-	for t := range out {
-		out[t] = math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(½ + level/2)
-		if p.Conformal == nil {
-			continue
-		}
-		var err error
-		if out[t], err = p.Conformal.Quantile(t, level); err != nil {
-			return nil, settings.Errorf("%w", err)
-		}
+	z, err := p.Conformal.Quantile(t, level)
+	if err != nil {
+		err = settings.Errorf("%w", err)
 	}
-	return out, nil
+	return z, err
 }
 
 // Sets returns for each row a set of classes, by their indices, that contains the class of the row with
@@ -95,7 +102,10 @@ func (p *Prediction) Sets(level float64) ([][]int, error) {
 	if p.Classes == nil || p.Conformal == nil {
 		return nil, settings.Errorf("sets of classes need a model whose classes were calibrated by the method conformal")
 	}
-	q, err := p.HalfWidths(level)
+	if !(level > 0 && level < 1) {
+		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
+	}
+	q, err := p.halfWidth(0, level)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +114,7 @@ func (p *Prediction) Sets(level float64) ([][]int, error) {
 		p.Conformal.ClassScores(scores, row)
 		set := []int{}
 		for k, score := range scores {
-			if score <= q[0] {
+			if score <= q {
 				set = append(set, k)
 			}
 		}

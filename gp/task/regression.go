@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
@@ -15,12 +16,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Regression describes T targets, one for each output of the network.
+// Regression describes T targets, one for each output of the network. A target has W columns of the data, where W is
+// the width of the observation model; it has the name of its first column.
 type Regression struct {
-	Names         []string  `json:"targets"`        // names of the targets [T]
-	Mean          []float64 `json:"mean,omitempty"` // means of the training targets [T]; nil: the network works with the targets as they are
-	Std           []float64 `json:"std,omitempty"`  // their standard deviations [T]: the network works with (y − Mean)/Std
-	NoiseVariance float64   `json:"noise_variance"` // variance of the targets around the network alone, in the network's units
+	Names         []string         `json:"targets"`              // names of the columns [T·W]
+	Mean          []float64        `json:"mean,omitempty"`       // means of the training targets [T]; nil: the network works with the targets as they are
+	Std           []float64        `json:"std,omitempty"`        // their standard deviations [T]: the network works with (y − Mean)/Std
+	NoiseVariance float64          `json:"noise_variance"`       // squared scale of the targets around the network alone, in the network's units; 0 for a model without noise
+	Model         *likelihood.Spec `json:"likelihood,omitempty"` // observation model; nil: Gaussian noise
 }
 
 // leastStd and mostStd bound the standard deviations of targets, so that variances in the units of the targets
@@ -37,19 +40,71 @@ func StandardizedTargets(s *data.Set) (*Regression, error) {
 	return &Regression{Names: s.Targets, Mean: scale.Mean, Std: scale.Std, NoiseVariance: 1}, nil
 }
 
-func (*Regression) kind() string { return "regression" }
+// kinds are the kinds of tasks by the kinds of targets.
+var kinds = map[likelihood.Kind]string{
+	likelihood.Number: "regression", likelihood.Count: "counts", likelihood.Binary: "labels", likelihood.Ordered: "ordered classes",
+}
 
-func (r *Regression) size() int { return len(r.Names) }
+func (r *Regression) kind() string { return kinds[r.likelihood().Kind()] }
+
+// width returns W, how many columns a target has.
+func (r *Regression) width() int {
+	if r.Model == nil {
+		return 1
+	}
+	return r.likelihood().Width()
+}
+
+func (r *Regression) size() int { return len(r.Names) / r.width() }
 
 func (r *Regression) targets() []string { return r.Names }
 
-func (r *Regression) check() error {
-	t := len(r.Names)
+// labels returns the names of the targets [T].
+func (r *Regression) labels() []string {
+	w := r.width()
+	if w == 1 {
+		return r.Names
+	}
+	var out []string
+	for i := 0; i < len(r.Names); i += w {
+		out = append(out, r.Names[i])
+	}
+	return out
+}
+
+// checkModel returns an error if the observation model or its noise is wrong.
+func (r *Regression) checkModel() error {
+	if r.Model == nil {
+		if !positive(r.NoiseVariance) {
+			return fmt.Errorf("noise variance %g, expected a positive number", r.NoiseVariance)
+		}
+		return nil
+	}
+	l, err := r.Model.Likelihood(1, tensor.Float64)
 	switch {
-	case t == 0:
+	case err != nil:
+		return err
+	case likelihood.IsClass(l):
+		return fmt.Errorf("the likelihood %v of a regression, expected a model of numbers, counts or labels", l)
+	case len(r.Names)%l.Width() != 0:
+		return fmt.Errorf("%d columns of targets, expected %d for each target of the likelihood %v", len(r.Names), l.Width(), l)
+	case likelihood.Noisy(l) != positive(r.NoiseVariance):
+		return fmt.Errorf("noise variance %g with the likelihood %v", r.NoiseVariance, l)
+	case l.Kind() != likelihood.Number && r.Std != nil:
+		return fmt.Errorf("targets of the likelihood %v are scaled, expected them as they are", l)
+	}
+	return nil
+}
+
+func (r *Regression) check() error {
+	if len(r.Names) == 0 {
 		return fmt.Errorf("a regression without targets, expected at least one")
-	case !positive(r.NoiseVariance):
-		return fmt.Errorf("noise variance %g, expected a positive number", r.NoiseVariance)
+	}
+	if err := r.checkModel(); err != nil {
+		return err
+	}
+	t := r.size()
+	switch {
 	case r.Mean == nil && r.Std == nil:
 		return nil
 	case len(r.Mean) != t || len(r.Std) != t:
@@ -66,8 +121,16 @@ func (r *Regression) check() error {
 	return nil
 }
 
+// likelihood returns the observation model with the noise of the network alone. check has found that there is one.
 func (r *Regression) likelihood() likelihood.Likelihood {
-	return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
+	if r.Model == nil {
+		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
+	}
+	l, err := r.Model.Likelihood(1, tensor.Float64)
+	if err != nil {
+		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
+	}
+	return likelihood.WithNoise(l, r.NoiseVariance)
 }
 
 func (*Regression) loss() train.Loss { return train.SquaredError }
@@ -92,15 +155,20 @@ func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 	if err := r.checkTargets(y); err != nil {
 		return nil, err
 	}
-	t, out := r.size(), graph.Floats(y)
-	for i, v := range out {
+	columns, out := len(r.Names), graph.Floats(y)
+	raw := slices.Clone(out)
+	for i, v := range raw {
 		if !kernel.Finite(v) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/t, r.Names[i%t], v)
+			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/columns, r.Names[i%columns], v)
 		}
-		mean, std := r.scale(i % t)
-		out[i] = (v - mean) / std
-		if !kernel.Finite(out[i]) || dt == tensor.Float32 && !kernel.Finite(float64(float32(out[i]))) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: %g is out of range for a network in %v", i/t, r.Names[i%t], v, dt)
+	}
+	r.rescale(out, func(t int, v float64) float64 {
+		mean, std := r.scale(t)
+		return (v - mean) / std
+	})
+	for i, v := range out {
+		if !kernel.Finite(v) || dt == tensor.Float32 && !kernel.Finite(float64(float32(v))) {
+			return nil, fmt.Errorf("row %d (counting from 0), target %q: %g is out of range for a network in %v", i/columns, r.Names[i%columns], raw[i], dt)
 		}
 	}
 	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil
@@ -111,17 +179,32 @@ func (r *Regression) checkTargets(y *tensor.Dense) error {
 	if err := rowMajor("targets", y); err != nil {
 		return err
 	}
-	if y.Dims() != 2 || y.Shape()[1] != r.size() {
-		return fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), r.size())
+	if y.Dims() != 2 || y.Shape()[1] != len(r.Names) {
+		return fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), len(r.Names))
 	}
 	return nil
 }
 
+// rescale replaces the numbers of targets y [N·T·W] that have the units of target t by f(t, number).
+func (r *Regression) rescale(y []float64, f func(t int, v float64) float64) {
+	l, w, t := r.likelihood(), r.width(), r.size()
+	for i := 0; i < len(y); i += w {
+		likelihood.Rescale(l, y[i:i+w], func(v float64) float64 { return f(i/w%t, v) })
+	}
+}
+
 func (r *Regression) decode(y *tensor.Dense) *tensor.Dense {
 	out := graph.Floats(y)
-	for i, v := range out {
-		mean, std := r.scale(i % r.size())
-		out[i] = v*std + mean
+	back := func(t int, v float64) float64 {
+		mean, std := r.scale(t)
+		return v*std + mean
+	}
+	if y.Shape()[1] == len(r.Names) {
+		r.rescale(out, back)
+	} else { // values of the function, one for each target
+		for i, v := range out {
+			out[i] = back(i%r.size(), v)
+		}
 	}
 	return tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out))
 }
@@ -137,32 +220,67 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 	return out
 }
 
-func (r *Regression) fill(_ context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error {
+func (r *Regression) fill(_ context.Context, g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error {
 	t, n := r.size(), len(g.Mean)
-	g, err := settled(g, t, noiseVariance, o.First)
+	g, err := settled(g, t, max(by.NoiseVariance, leastUnit), o.First)
 	if err != nil {
 		return err
 	}
 	*p = Prediction{
-		Targets: r.Names, Mean: resized(p.Mean, n), Variance: resized(p.Variance, n), Latent: resized(p.Latent, n),
-		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n),
+		Targets: r.labels(), Mean: resized(p.Mean, n), Variance: resized(p.Variance, n), Latent: resized(p.Latent, n),
+		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n), law: p.law,
 	}
-	for i, mean := range g.Mean {
-		shift, scale := r.scale(i % t)
-		latent := g.Cov[i*t+i%t]
-		known := latent
-		if len(g.Epistemic) > 0 {
-			known = g.Epistemic[i] * (latent + noiseVariance)
+	p.law.set(r, g, by)
+	for i := range g.Mean {
+		if by.Likelihood == nil {
+			r.fillNumber(i, g, by, p)
+		} else {
+			r.fillModel(i, g, p)
 		}
-		p.Mean[i] = mean*scale + shift
-		p.Latent[i], p.Variance[i] = latent*scale*scale, (latent+noiseVariance)*scale*scale
-		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
-		if !kernel.Finite(p.Mean[i]) || !positive(p.Variance[i]) {
+		if !kernel.Finite(p.Mean[i]) || !(p.Variance[i] > 0) {
 			return fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
-				o.First+i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
+				o.First+i/t, r.Names[i%t*r.width()], p.Mean[i], p.Variance[i])
 		}
 	}
 	return nil
+}
+
+// leastUnit is the unit of variances of the latent function for models without noise, see settled.
+const leastUnit = 1e-3
+
+// fillNumber sets value i of a prediction with Gaussian noise, or with the law of a residual in its place.
+func (r *Regression) fillNumber(i int, g gp.Gaussian, by Observation, p *Prediction) {
+	t := r.size()
+	shift, scale := r.scale(i % t)
+	latent := g.Cov[i*t+i%t]
+	total, known := latent+by.NoiseVariance, latent
+	if len(g.Epistemic) > 0 {
+		known = g.Epistemic[i] * total
+	}
+	p.Mean[i] = g.Mean[i]*scale + shift
+	p.Latent[i], p.Variance[i] = latent*scale*scale, total*scale*scale
+	p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+by.NoiseVariance, 0)*scale*scale
+	if by.Laws == nil {
+		return
+	}
+	std := math.Sqrt(p.Variance[i])
+	if len(g.LogScale) > 0 {
+		std *= math.Exp(g.LogScale[i])
+	}
+	p.law.scale[i] = std
+	p.Variance[i] = std * std * by.Laws[i%t].Variance()
+	p.Epistemic[i] = min(p.Epistemic[i], p.Variance[i])
+	p.Aleatoric[i] = p.Variance[i] - p.Epistemic[i]
+}
+
+// fillModel sets value i of a prediction of another observation model.
+func (r *Regression) fillModel(i int, g gp.Gaussian, p *Prediction) {
+	t := r.size()
+	_, scale := r.scale(i % t)
+	latent, d := g.Cov[i*t+i%t], p.Distribution(i/t, i%t)
+	p.Mean[i], p.Latent[i], p.Variance[i] = d.Mean(), latent*scale*scale, d.Variance()
+	known, rest := likelihood.Parts(p.law.likelihood, i%t, g.Mean[i], latent)
+	p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, rest*scale*scale
 }
 
 func (r *Regression) scorer() Scorer {
@@ -181,20 +299,50 @@ func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 	if err := s.of.checkTargets(y); err != nil {
 		return err
 	}
-	t, values := s.of.size(), graph.Floats(y)
+	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)
+	s.n += y.Shape()[0]
+	if p.law.likelihood != nil || p.law.laws != nil {
+		for i := range p.Mean {
+			s.targets[i%t].AddRow(p.row(i, values[i*w:(i+1)*w]))
+		}
+		return nil
+	}
 	for k := range s.targets {
 		if err := s.targets[k].Add(column(p.Mean, k, t), column(p.Variance, k, t), column(values, k, t)); err != nil {
 			return err
 		}
 	}
-	s.n += y.Shape()[0]
 	return nil
+}
+
+// row returns the scores of value i of a prediction for the target y [W]. A target of several numbers has a negative
+// log-likelihood alone.
+func (p *Prediction) row(i int, y []float64) metric.Row {
+	row := metric.Row{NLL: min(p.nll(i, y), maxNLL), Error: math.NaN(), CRPS: math.NaN(), PIT: math.NaN()}
+	if len(y) > 1 {
+		return row
+	}
+	t, kind := max(1, len(p.Targets)), likelihood.Number
+	if p.law.likelihood != nil {
+		kind = p.law.likelihood.Kind()
+	}
+	d := p.Distribution(i/t, i%t)
+	row.Error, row.PIT = y[0]-p.Mean[i], d.CDF(y[0])
+	if kind != likelihood.Number { // the middle of the step
+		row.PIT = 0.5 * (row.PIT + d.CDF(y[0]-1))
+	}
+	if c, ok := d.(residual); ok {
+		row.CRPS = c.CRPS(y[0])
+	} else {
+		row.CRPS = likelihood.CRPS(d, y[0], kind)
+	}
+	return row
 }
 
 // Scores implements Scorer.
 func (s *regressionScorer) Scores() (Scores, error) {
 	out := Scores{N: s.n, List: []Score{{"NLL", 0}}}
-	for k, name := range s.of.Names {
+	for k, name := range s.of.labels() {
 		r, err := s.targets[k].Result()
 		if err != nil {
 			return Scores{}, err

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -73,11 +75,11 @@ func checkValues(t testing.TB, c Case, seed uint64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	in := c.inputs(rng)
-	values := func(dt tensor.Dtype) []float64 { return newRun(t, c, dt, value).eval(t, in)[0] }
-	got := values(tensor.Float64)
-	near(t, "value", got, c.Naive(in), tolValue)
-	near(t, "float32 value", values(tensor.Float32), got, tolF32)
-	near(t, "value in Gorgonia's tape machine", c.tape(t, in), got, tolValue)
+	values := func(dt tensor.Dtype, in [][]float64) []float64 { return newRun(t, c, dt, value).eval(t, in)[0] }
+	got := values(tensor.Float64, in)
+	Near(t, "value", got, c.Naive(in), tolValue)
+	Near(t, "float32 value", values(tensor.Float32, in), got, tolF32)
+	Near(t, "value in Gorgonia's tape machine", c.tape(t, in), got, tolValue)
 
 	dir, dir2, ct := normal(rng, sizes(in)...), normal(rng, sizes(in)...), normal(rng, len(got))[0]
 	first := newRun(t, c, tensor.Float64, firstOrder)
@@ -85,7 +87,7 @@ func checkValues(t testing.TB, c Case, seed uint64) {
 	args := append(append([][]float64{}, in...), ct)
 	grads := first.eval(t, args)
 
-	slope := difference(func(h float64) float64 { return dot(newValue(t, c, moved(in, dir, h)), ct) })
+	slope := difference(func(h float64) float64 { return floats.Dot(values(tensor.Float64, moved(in, dir, h)), ct) })
 	close1(t, "first derivative (VJP) along a direction", dots(grads, dir), slope)
 
 	args2 := append(append([][]float64{}, args...), dir...)
@@ -96,11 +98,11 @@ func checkValues(t testing.TB, c Case, seed uint64) {
 	close1(t, "second derivative (VJP of VJP) along two directions", dots(hess, dir2), curve)
 
 	jvp := newRun(t, c, tensor.Float64, forward).eval(t, append(append([][]float64{}, in...), dir...))[0]
-	close1(t, "forward derivative (JVP) against VJP", dot(jvp, ct), dots(grads, dir))
+	close1(t, "forward derivative (JVP) against VJP", floats.Dot(jvp, ct), dots(grads, dir))
 
 	g32 := newRun(t, c, tensor.Float32, firstOrder).eval(t, args)
 	for i := range g32 {
-		near(t, "float32 first derivative", g32[i], grads[i], 10*tolF32)
+		Near(t, "float32 first derivative", g32[i], grads[i], 10*tolF32)
 	}
 	for _, r := range []*run{newRun(t, c, tensor.Float64, value), second} {
 		if n := testing.AllocsPerRun(5, func() { r.run(t) }); n != 0 {
@@ -131,7 +133,7 @@ func (c Case) tape(t testing.TB, in [][]float64) []float64 {
 		t.Fatal(b.Err())
 	}
 	for i, n := range leaves {
-		if err := gorgonia.Let(n, dense(tensor.Float64, in[i], c.Shapes[i])); err != nil {
+		if err := gorgonia.Let(n, dense.Of(slices.Clone(in[i]), c.Shapes[i]...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,10 +150,6 @@ func (c Case) tape(t testing.TB, in [][]float64) []float64 {
 	}
 }
 
-func newValue(t testing.TB, c Case, in [][]float64) []float64 {
-	return newRun(t, c, tensor.Float64, value).eval(t, in)[0]
-}
-
 // difference is the central difference of f at 0, of fourth order.
 func difference(f func(h float64) float64) float64 {
 	return (8*(f(step)-f(-step)) - (f(2*step) - f(-2*step))) / (12 * step)
@@ -160,10 +158,7 @@ func difference(f func(h float64) float64) float64 {
 func moved(in, dir [][]float64, h float64) [][]float64 {
 	out := make([][]float64, len(in))
 	for i := range in {
-		out[i] = make([]float64, len(in[i]))
-		for j := range in[i] {
-			out[i][j] = in[i][j] + h*dir[i][j]
-		}
+		out[i] = floats.AddScaledTo(make([]float64, len(in[i])), in[i], h, dir[i])
 	}
 	return out
 }
@@ -187,18 +182,10 @@ func sizes(in [][]float64) []int {
 	return n
 }
 
-func dot(a, b []float64) float64 {
-	s := 0.0
-	for i := range a {
-		s += a[i] * b[i]
-	}
-	return s
-}
-
 func dots(a, b [][]float64) float64 {
 	s := 0.0
 	for i := range a {
-		s += dot(a[i], b[i])
+		s += floats.Dot(a[i], b[i])
 	}
 	return s
 }
@@ -211,8 +198,9 @@ func close1(t testing.TB, what string, got, want float64) {
 	}
 }
 
-// near compares arrays, relative to the largest element wanted.
-func near(t testing.TB, what string, got, want []float64, tol float64) {
+// Near ends the test unless got and want have one length and differ, element by element, by at most tol times
+// the largest magnitude in want.
+func Near(t testing.TB, what string, got, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))

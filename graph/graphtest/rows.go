@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -130,11 +131,11 @@ func (r *rowChecker) rowWise(u use, batched []bool) {
 			copy(row(changed[i], at, rows), row(other[i], at, rows))
 		}
 	}
-	near(r.t, u.name()+": rows exchanged", r.do(u, exchanged), permuted(y, perm), 1e-14)
+	Near(r.t, u.name()+": rows exchanged", r.do(u, exchanged), permuted(y, perm), 1e-14)
 	z := r.do(u, changed)
 	for k := range rows {
 		if k != at {
-			near(r.t, fmt.Sprintf("%s: row %d, while row %d changes", u.name(), k, at), row(z, k, rows), row(y, k, rows), 0)
+			Near(r.t, fmt.Sprintf("%s: row %d, while row %d changes", u.name(), k, at), row(z, k, rows), row(y, k, rows), 0)
 		}
 	}
 }
@@ -146,7 +147,7 @@ func (r *rowChecker) do(u use, in [][]float64) []float64 {
 	for i, n := range u.in {
 		vals[i] = gorgonia.NewF64(in[i][0])
 		if n.Dims() > 0 {
-			vals[i] = dense(tensor.Float64, in[i], n.Shape())
+			vals[i] = dense.Of(slices.Clone(in[i]), n.Shape()...)
 		}
 	}
 	v, err := u.n.Op().Do(vals...)
@@ -154,7 +155,7 @@ func (r *rowChecker) do(u use, in [][]float64) []float64 {
 		r.t.Fatalf("%s: %v", u.name(), err)
 	}
 	if d, ok := v.(*tensor.Dense); ok {
-		return floats(d)
+		return graph.Floats(d)
 	}
 	return []float64{v.Data().(float64)}
 }
@@ -183,7 +184,7 @@ func (r *rowChecker) pullback(u use, i int, rows graph.Outer, ct, full *graph.No
 		if rows.Left != nil {
 			product = outer(row(got[2], k, count), product)
 		}
-		near(r.t, fmt.Sprintf("%s: Jacobian row %d of operand %d", u.name(), k, i), product, want, 1e-13)
+		Near(r.t, fmt.Sprintf("%s: Jacobian row %d of operand %d", u.name(), k, i), product, want, 1e-13)
 	}
 }
 
@@ -199,7 +200,7 @@ func (r *rowChecker) evaluate(out []*graph.Node, given map[*graph.Node][]float64
 		if vals[n] == nil {
 			in := graph.Children(n)
 			if len(in) == 0 {
-				return floats(n.Value().(*tensor.Dense))
+				return graph.Floats(n.Value().(*tensor.Dense))
 			}
 			args := make([][]float64, len(in))
 			for i, a := range in {

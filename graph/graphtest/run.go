@@ -95,15 +95,9 @@ func (r *run) eval(t testing.TB, args [][]float64) [][]float64 {
 	r.run(t)
 	out := make([][]float64, len(r.out))
 	for i, n := range r.out {
-		out[i] = floats(r.p.Value(n))
+		out[i] = graph.Floats(r.p.Value(n))
 	}
 	return out
-}
-
-func dense(dt tensor.Dtype, v []float64, shape []int) *tensor.Dense {
-	d := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
-	set(d, v)
-	return d
 }
 
 func set(d *tensor.Dense, v []float64) {
@@ -114,15 +108,4 @@ func set(d *tensor.Dense, v []float64) {
 	for i, x := range v {
 		d.Float32s()[i] = float32(x)
 	}
-}
-
-func floats(d *tensor.Dense) []float64 {
-	if d.Dtype() == tensor.Float64 {
-		return append([]float64(nil), d.Float64s()...)
-	}
-	out := make([]float64, d.Size())
-	for i, x := range d.Float32s() {
-		out[i] = float64(x)
-	}
-	return out
 }

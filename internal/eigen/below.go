@@ -193,14 +193,18 @@ func orthonormalize(x, rows []float64) bool {
 			return false
 		}
 		kernel.Scale(x, 1/norm, x)
-		for i := 0; i < len(rows); i += len(x) {
-			row := rows[i : i+len(x)]
-			kernel.Axpy(-kernel.Dot(row, x), row, x)
-		}
+		project(x, rows)
 	}
 	norm := math.Sqrt(kernel.Dot(x, x))
 	kernel.Scale(x, 1/norm, x)
 	return norm > 0
+}
+
+// project subtracts from x its parts along the orthonormal rows, one after the other.
+func project(x, rows []float64) {
+	for row := range slices.Chunk(rows, len(x)) {
+		kernel.Axpy(-kernel.Dot(row, x), row, x)
+	}
 }
 
 // shifted is the factorisation P(T − λI) = LU with exchanges of neighbouring rows.

@@ -107,7 +107,7 @@ func (r *reduction) panel(p []float64, m int) {
 		v := c[j*m+j : (j+1)*m]
 		beta, tau := reflect(v)
 		v[0], r.t[j*w+j] = 1, tau
-		r.reflectOthers(v, tau, j, m)
+		kernel.Parallel(min(kernel.Threads(), w-1-j), &reflection{r.columns, v, tau, j, m})
 		for i := range m {
 			switch {
 			case i < j:
@@ -127,12 +127,7 @@ func (r *reduction) panel(p []float64, m int) {
 	r.triangle(m)
 }
 
-// reflectOthers applies I − τvvᵀ to the columns after j.
-func (r *reduction) reflectOthers(v []float64, tau float64, j, m int) {
-	kernel.Parallel(min(kernel.Threads(), blockWidth-1-j), &reflection{r.columns, v, tau, j, m})
-}
-
-// reflection is the kernel.Job of reflectOthers.
+// reflection is a kernel.Job, which applies I − τvvᵀ to the columns after j.
 type reflection struct {
 	columns, v []float64 // columns of the panel [w,m], and the reflection's vector [m−j]
 	tau        float64   // factor of the reflection I − τvvᵀ

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/scratch"
 	"gonum.org/v1/gonum/lapack"
@@ -143,10 +144,7 @@ func (t *division) deflate(lo, mid, hi int, z []float64, rho float64) (kept, gon
 
 // ordered returns the numbers from 0 to n−1 by ascending key. Equal keys keep the order of the numbers.
 func ordered[K cmp.Ordered](n int, key func(i int) K) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := dense.Indices(n)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 	return order
 }

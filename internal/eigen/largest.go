@@ -99,9 +99,7 @@ func (s *krylov) start() {
 func (s *krylov) add(v []float64) {
 	before := math.Sqrt(kernel.Dot(v, v))
 	for range 2 {
-		for row := range slices.Chunk(s.q, s.n) {
-			kernel.Axpy(-kernel.Dot(row, v), row, v)
-		}
+		project(v, s.q)
 	}
 	if after := math.Sqrt(kernel.Dot(v, v)); after > dependence*before {
 		kernel.Scale(v, 1/after, v)

@@ -168,12 +168,10 @@ func LevelBoxes(a Axes, levels []Level) (Chart, error) {
 	for i, l := range levels {
 		names = append(names, l.Name)
 		for _, g := range l.Groups {
-			if !slices.Contains(series, g.Name) {
-				series = append(series, g.Name)
-			}
-		}
-		for _, g := range l.Groups {
 			k := slices.Index(series, g.Name)
+			if k < 0 {
+				k, series = len(series), append(series, g.Name)
+			}
 			room := 0.8 / float64(len(l.Groups))
 			width := c.width() * 0.8 * vg.Length(room) / vg.Length(len(levels)+1)
 			box, err := plotter.NewBoxPlot(width, float64(i)+room*(float64(k)-float64(len(l.Groups)-1)/2), plotter.Values(g.Values))
@@ -188,17 +186,12 @@ func LevelBoxes(a Axes, levels []Level) (Chart, error) {
 	}
 	for k, name := range series {
 		col := palette[k%len(palette)]
-		c.key(areaOf(col), name, "area", col)
+		c.key(&plotter.Polygon{Color: col}, name, "area", col)
 	}
 	pl.NominalX(names...)
 	pl.Y.Min = min(pl.Y.Min, 0)
 	c.Alt = fmt.Sprintf("%s: box plots of %s at %s %q for %q", a.Title, a.Y, a.X, names, series)
 	return c, nil
-}
-
-// areaOf returns the drawing of a colour in a legend.
-func areaOf(c color.Color) plot.Thumbnailer {
-	return &plotter.Polygon{Color: c}
 }
 
 // points returns the points with finite coordinates.

@@ -52,7 +52,7 @@ func TestCharts(t *testing.T) {
 		}
 		parse(t, c.Title, svg)
 		head, _, _ := strings.Cut(string(svg), "\n")
-		if !strings.HasPrefix(head, "<svg") || strings.Contains(head, "width=") || !strings.Contains(head, `aria-label="`+strings.ReplaceAll(escape(c.Alt), "$$", "$")) {
+		if !strings.HasPrefix(head, "<svg") || strings.Contains(head, "width=") || !strings.Contains(head, `aria-label="`+strings.ReplaceAll(escaper.Replace(c.Alt), "$$", "$")) {
 			t.Errorf("%s: head %q", c.Title, head)
 		}
 		if strings.Contains(string(svg), "#000000") || !strings.Contains(string(svg), "currentColor") {

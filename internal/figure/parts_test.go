@@ -154,7 +154,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestEscape(t *testing.T) {
-	if got := escape(`<a & "b"> $1 σ₀`); got != "&lt;a &amp; &quot;b&quot;> $$1 σ₀" {
+	if got := escaper.Replace(`<a & "b"> $1 σ₀`); got != "&lt;a &amp; &quot;b&quot;> $$1 σ₀" {
 		t.Errorf("escaped %s", got)
 	}
 }

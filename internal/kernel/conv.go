@@ -162,7 +162,7 @@ func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	checkConv("ConvFilter", c, n, x, w, y)
 	if len(w) > 0 {
-		convFilter(c, n, x, y, w, tilesFilter[T](c))
+		convFilter(c, n, x, y, w, fastTiles[T]() && c.tileable())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 )
 
@@ -110,10 +109,6 @@ func near(t tester, what string, got, want, tol float64) {
 		t.Fatalf("%s: got %v, want %v ± %v", what, got, want, tol)
 	}
 }
-
-// allCases is set where the environment asks for all cases: without it, tests of large sizes take a part
-// of their cases, which covers every path.
-var allCases = os.Getenv("VALLA_LONG") != ""
 
 // bothTypes runs a generic test for float32 and float64 at every level.
 func bothTypes(t *testing.T, f32, f64 func(t *testing.T)) {

@@ -23,3 +23,13 @@ func StandardError(v []float64) float64 {
 	}
 	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
 }
+
+// MeanDifference returns the mean of the differences a − b of two vectors of the same length, and its standard
+// error.
+func MeanDifference(a, b []float64) (mean, standard float64) {
+	diff := make([]float64, len(a))
+	for i := range diff {
+		diff[i] = a[i] - b[i]
+	}
+	return Mean(diff), StandardError(diff)
+}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -22,6 +23,30 @@ func TestMeanAndStandardError(t *testing.T) {
 		}
 		if math.Abs(StandardError(v)-want) > 1e-10 {
 			t.Errorf("standard error %g, want %g", StandardError(v), want)
+		}
+	})
+}
+
+// TestMeanDifference: the mean difference does not depend on what both vectors share, and its error falls with the
+// root of the number of rows.
+func TestMeanDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 40).Draw(t, "n")
+		a := rapid.SliceOfN(rapid.Float64Range(-5, 5), n, n).Draw(t, "a")
+		b := rapid.SliceOfN(rapid.Float64Range(-5, 5), n, n).Draw(t, "b")
+		shift := rapid.Float64Range(-9, 9).Draw(t, "shift")
+		mean, by := MeanDifference(a, b)
+		for i := range a {
+			a[i], b[i] = a[i]+shift, b[i]+shift
+		}
+		again, same := MeanDifference(a, b)
+		back, mirrored := MeanDifference(b, a)
+		if math.Abs(again-mean) > 1e-9 || math.Abs(same-by) > 1e-9 || math.Abs(back+again) > 1e-12 || math.Abs(mirrored-same) > 1e-12 {
+			t.Errorf("%g ± %g, shifted %g ± %g, mirrored %g ± %g", mean, by, again, same, back, mirrored)
+		}
+		_, twice := MeanDifference(slices.Concat(a, a), slices.Concat(b, b))
+		if n := float64(n); math.Abs(twice*math.Sqrt((2*n-1)/(n-1))-same) > 1e-9 {
+			t.Errorf("error %g of all rows twice, %g of the rows", twice, same)
 		}
 	})
 }

@@ -7,14 +7,8 @@ package kernel
 // Assembly returns "none": the plain Go loops compute everything.
 func Assembly() string { return "none" }
 
-func strided() bool { return false }
-
 func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool, _, _ int) {
 	tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
-}
-
-func packRows[T Float](dst, src []T, ld, k, width, height int) {
-	packRowsGo(dst, src, ld, k, width, height)
 }
 
 func packCols[T Float](dst, src []T, ld, k, width, height int) {
@@ -45,10 +39,6 @@ func window[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ld
 	windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 }
 
-func fillRegion[T Float](v view, r region, image, u []T, size int) {
-	fillRegionGo(v, r, image, u, size)
-}
-
 func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
 	interleaveGo(dst, width, r0, r1, r2, r3, k)
 }
@@ -58,7 +48,5 @@ func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
 }
 
 func pause() {}
-
-func fastRow[T Float]([]T, []T, int, int, []T, int, int, bool) bool { return false }
 
 func fastPut[T Float]([]T, []T, T, bool) bool { return false }

@@ -2,8 +2,6 @@
 
 package kernel
 
-func fastRow[T Float]([]T, []T, int, int, []T, int, int, bool) bool { return false }
-
 // fastPut adds sums, times alpha, to c with a single rounding, as a tile does. It returns false if add is
 // not set, and the plain loop then does the work.
 func fastPut[T Float](c, sums []T, alpha T, add bool) bool {

@@ -95,7 +95,7 @@ func (s *symmetric[T]) Run(part, parts int) {
 		transpose(s.c[lo:], s.ldc, s.c[lo*s.ldc:], s.ldc, hi-lo, lo)
 	}
 	if s.beta == 0 {
-		copyBlocks(hi-lo, c, s.ldc) // a product alone is exactly symmetric
+		copyLower(hi-lo, c, s.ldc, syrkBlock, false) // a product alone is exactly symmetric
 	} else {
 		CopyLower(hi-lo, c, s.ldc)
 	}

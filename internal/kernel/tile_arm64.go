@@ -11,10 +11,6 @@ func tile32(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows,
 //go:noescape
 func tile64(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, add int)
 
-// strided reports whether tile takes panels that are not packed: the elements of a packed
-// panel are read as vectors.
-func strided() bool { return false }
-
 // tileMost is the number of elements that the assembly computes at most, in float32.
 const tileMost = tileRows * 8
 
@@ -61,8 +57,4 @@ func putColumns[T Float](c []T, ldc int, t []T, ldt, rows, cols int, add bool) {
 			dst[j] += v
 		}
 	}
-}
-
-func packRows[T Float](dst, src []T, ld, k, width, height int) {
-	packRowsGo(dst, src, ld, k, width, height)
 }

@@ -23,31 +23,26 @@ func transpose[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 	}
 }
 
-// copyBlocks copies the lower triangle of the n×n matrix c to the upper one. It leaves out
-// the blocks on the diagonal, which symmetric computes as a whole.
-func copyBlocks[T Float](n int, c []T, ldc int) {
-	if n > syrkBlock {
-		h := half(n, syrkBlock/2)
-		copyBlocks(h, c, ldc)
-		copyBlocks(n-h, c[h*ldc+h:], ldc)
-		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
-	}
-}
-
 // smallTriangle is the size up to which plain loops copy a triangle.
 const smallTriangle = 16
 
 // CopyLower copies the lower triangle of the n×n matrix c to the upper one.
 func CopyLower[T Float](n int, c []T, ldc int) {
 	checkMatrix("CopyLower", "C", c, n, n, ldc)
-	if n > smallTriangle {
-		h := half(n, smallTriangle/2)
-		CopyLower(h, c, ldc)
-		CopyLower(n-h, c[h*ldc+h:], ldc)
+	copyLower(n, c, ldc, smallTriangle, true)
+}
+
+// copyLower is CopyLower by blocks. It copies the blocks on the diagonal, of up to most rows, only if
+// diagonal is set.
+func copyLower[T Float](n int, c []T, ldc, most int, diagonal bool) {
+	if n > most {
+		h := half(n, most/2)
+		copyLower(h, c, ldc, most, diagonal)
+		copyLower(n-h, c[h*ldc+h:], ldc, most, diagonal)
 		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
 		return
 	}
-	for i := range n {
+	for i := 0; diagonal && i < n; i++ {
 		for j := range i {
 			c[j*ldc+i] = c[i*ldc+j]
 		}

@@ -89,9 +89,6 @@ func tilesConv[T Float](c Conv, n ConvRows) bool {
 	return fastTiles[T]() && c.tileable() && n.W == 1 && !n.Own && n.X == n.Y
 }
 
-// tilesFilter reports whether ConvFilter works tile by tile.
-func tilesFilter[T Float](c Conv) bool { return fastTiles[T]() && c.tileable() }
-
 // tiled computes stacks of results, or of images, tile by tile with filters that all share.
 type tiled[T Float] struct {
 	in, out, plane       int        // channels of x and y, and pixels of each
@@ -187,4 +184,18 @@ func (t *tiled[T]) block(pixels, results []T, size, lo, hi int) {
 			resultTiles(&t.bands[band], results[j*tileLanes:], t.y[image*t.out*t.plane:], t.out, t.plane, n, size)
 		}
 	}
+}
+
+// tileProducts computes C = A·B, or C += A·B if add is set, for each component. Element r of step s
+// of A is at r·arow + s·astep. The number of rows is a multiple of 16. A row of C is vectors·tileLanes
+// elements long.
+type tileProducts[T Float] struct {
+	a                       []T  // A
+	arow, astep, acomponent int  // elements between rows, steps and components of A
+	b                       []T  // B
+	bstep, bcomponent       int  // elements between steps and components of B
+	c                       []T  // C
+	crow, ccomponent        int  // elements between rows and components of C
+	rows, vectors, steps    int  // rows of C, vectors in a row, and steps of each sum
+	add                     bool // whether the products are added to C
 }

@@ -36,65 +36,45 @@ func tapTiles32(m *float32, component int, taps *float32, tap, vectors int)
 //go:noescape
 func multiplyTiles32(a *float32, arow, astep, acomponent int, b *float32, bstep, bcomponent int, c *float32, crow, ccomponent, rows, vectors, steps, add int)
 
-// fastTiles reports whether tiles have assembly. Without it they are slower than other ways.
+// fastTiles reports whether tiles have assembly. Without assembly, tiles are slower than other ways.
 func fastTiles[T Float]() bool { return simd == avx512 && sizeOf[T]() == 4 }
 
-// The functions below do the same as the functions of winograd_plain.go on the best instructions of this
-// processor.
+// The functions below serve where fastTiles holds.
 
+// imageTiles sets v to the components of Bᵀ·d·B for the tiles of a band of x.
 func imageTiles[T Float](b *tileBand, x, v []T, channels, xchannel, vchannel, component int) {
-	if fastTiles[T]() {
-		imageTiles32(b, f32(&x[0]), f32(&v[0]), channels, xchannel, vchannel, component)
-		return
-	}
-	imageTilesGo(b, x, v, channels, xchannel, vchannel, component)
+	imageTiles32(b, f32(&x[0]), f32(&v[0]), channels, xchannel, vchannel, component)
 }
 
+// derivativeTiles sets v to the components of A·r·Aᵀ for the tiles of a band of y.
 func derivativeTiles[T Float](b *tileBand, y, v []T, channels, ychannel, vchannel, component int) {
-	if fastTiles[T]() {
-		derivativeTiles32(b, f32(&y[0]), f32(&v[0]), channels, ychannel, vchannel, component)
-		return
-	}
-	derivativeTilesGo(b, y, v, channels, ychannel, vchannel, component)
+	derivativeTiles32(b, f32(&y[0]), f32(&v[0]), channels, ychannel, vchannel, component)
 }
 
+// resultTiles sets the tiles of a band of y to Aᵀ·m·A.
 func resultTiles[T Float](b *tileBand, m, y []T, channels, ychannel, mchannel, component int) {
-	if fastTiles[T]() {
-		resultTiles32(b, f32(&m[0]), f32(&y[0]), channels, ychannel, mchannel, component)
-		return
-	}
-	resultTilesGo(b, m, y, channels, ychannel, mchannel, component)
+	resultTiles32(b, f32(&m[0]), f32(&y[0]), channels, ychannel, mchannel, component)
 }
 
+// turnedTiles sets v to the components of Bᵀ·d·B for a row of tiles of a turned image. In this image,
+// rows are row elements apart, pixels are pixel elements apart, and the channels of a pixel fill vectors.
 func turnedTiles[T Float](x []T, row, pixel int, v []T, component, tiles, vectors int) {
-	if fastTiles[T]() {
-		turnedTiles32(f32(&x[0]), row, pixel, f32(&v[0]), component, tiles, vectors)
-		return
-	}
-	turnedTilesGo(x, row, pixel, v, component, tiles, vectors)
+	turnedTiles32(f32(&x[0]), row, pixel, f32(&v[0]), component, tiles, vectors)
 }
 
+// filterTiles sets u to the components of G·g·Gᵀ for the filters of channels, whose taps are
+// tap elements apart from g[first] on.
 func filterTiles[T Float](g []T, first, tap int, u []T, component, vectors int) {
-	if fastTiles[T]() {
-		filterTiles32(f32(&g[first]), tap, f32(&u[0]), component, vectors)
-		return
-	}
-	filterTilesGo(g, first, tap, u, component, vectors)
+	filterTiles32(f32(&g[first]), tap, f32(&u[0]), component, vectors)
 }
 
+// tapTiles sets the filters g of channels, whose taps are tap elements apart, to Gᵀ·m·G.
 func tapTiles[T Float](m []T, component int, g []T, tap, vectors int) {
-	if fastTiles[T]() {
-		tapTiles32(f32(&m[0]), component, f32(&g[0]), tap, vectors)
-		return
-	}
-	tapTilesGo(m, component, g, tap, vectors)
+	tapTiles32(f32(&m[0]), component, f32(&g[0]), tap, vectors)
 }
 
+// multiply computes the products.
 func (p *tileProducts[T]) multiply() {
-	if !fastTiles[T]() {
-		p.multiplyGo()
-		return
-	}
 	multiplyTiles32(f32(&p.a[0]), p.arow, p.astep, p.acomponent, f32(&p.b[0]), p.bstep, p.bcomponent,
 		f32(&p.c[0]), p.crow, p.ccomponent, p.rows, p.vectors, p.steps, flag(p.add))
 }

@@ -14,7 +14,15 @@ var tiledShapes = []Conv{
 	{16, 8, 8, 48, 3, 3, 1, 1, true}, {48, 8, 8, 16, 3, 3, 1, 1, false},
 }
 
-// tiledResults are the functions that work tile by tile, whether or not that is faster here.
+// withTiles runs a test where this processor has the assembly for tiles.
+func withTiles(t *testing.T, test func(t *testing.T)) {
+	if !fastTiles[float32]() {
+		t.Skip("there is no assembly for tiles")
+	}
+	test(t)
+}
+
+// tiledResults are the functions that work tile by tile.
 func (c convCall[T]) tiledResults() []convResult[T] {
 	r := c.results()
 	x, w, y := c.x.s(), c.w.s(), c.y.s()
@@ -27,7 +35,7 @@ func (c convCall[T]) tiledResults() []convResult[T] {
 	return r
 }
 
-func TestTiles(t *testing.T) { bothTypes(t, testTiles[float32], testTiles[float64]) }
+func TestTiles(t *testing.T) { withTiles(t, testTiles[float32]) }
 
 func testTiles[T Float](t *testing.T) {
 	for _, c := range tiledShapes {
@@ -47,7 +55,7 @@ func testTiles[T Float](t *testing.T) {
 	call.compare(t, call.tiledResults()[2])
 }
 
-func TestTilesNaN(t *testing.T) { bothTypes(t, testTilesNaN[float32], testTilesNaN[float64]) }
+func TestTilesNaN(t *testing.T) { withTiles(t, testTilesNaN[float32]) }
 
 // testTilesNaN puts NaN in pixels. A NaN reaches exactly the elements of results and images that its
 // pixel belongs to, and at least such elements of filters.
@@ -74,7 +82,9 @@ func testTilesNaN[T Float](t *testing.T) {
 
 // A result does not depend on the images beside its own, nor on whether the number of vectors of
 // tiles is even.
-func TestTilesOfOneImage(t *testing.T) {
+func TestTilesOfOneImage(t *testing.T) { withTiles(t, testTilesOfOneImage) }
+
+func testTilesOfOneImage(t *testing.T) {
 	c := Conv{16, 8, 8, 16, 3, 3, 1, 1, false}
 	all := newConv[float32](source(4), c, ConvRows{X: 3, W: 1, Y: 3})
 	for k, r := range all.tiledResults()[:2] {
@@ -91,16 +101,13 @@ func TestTilesOfOneImage(t *testing.T) {
 }
 
 // Work that follows finds each result, once it is there, and no other call works on it.
-func TestThen(t *testing.T) { bothTypes(t, testThen[float32], testThen[float64]) }
+func TestThen(t *testing.T) { withTiles(t, testThen[float32]) }
 
 func testThen[T Float](t *testing.T) {
 	SetThreads(3)
 	defer SetThreads(0)
-	images, shapes := 19, tiledShapes
-	if !fastTiles[T]() && !allCases { // plain loops take long
-		images, shapes = 7, tiledShapes[3:6]
-	}
-	for _, c := range shapes {
+	const images = 19
+	for _, c := range tiledShapes {
 		all := newConv[T](source(5), c, ConvRows{X: images, W: 1, Y: images})
 		for k, r := range all.tiledResults()[:2] {
 			want, got := make([]T, len(r.out.s())), make([]T, len(r.out.s()))

@@ -43,15 +43,15 @@ func TestGroup(t *testing.T) {
 // TestField: the number behind the whole name counts, and a word is none.
 func TestField(t *testing.T) {
 	path := filepath.Join(write(t, map[string]string{"f": "MemAvailableX: 1 kB\nMemAvailable: 20 kB\nMemAvailable: 3 kB\nWord: x\nNone:\n"}), "f")
-	if v, ok := field(path, "MemAvailable:"); !ok || v != 20 {
+	if v, ok := Field(path, "MemAvailable:"); !ok || v != 20 {
 		t.Errorf("%d, found %v", v, ok)
 	}
 	for _, name := range []string{"Word:", "None:", "Mem"} {
-		if v, ok := field(path, name); ok {
+		if v, ok := Field(path, name); ok {
 			t.Errorf("%s is %d", name, v)
 		}
 	}
-	if _, ok := field(path+"x", "MemAvailable:"); ok {
+	if _, ok := Field(path+"x", "MemAvailable:"); ok {
 		t.Error("a file that is not there has a field")
 	}
 }

@@ -1,7 +1,6 @@
 package ram
 
 import (
-	"bufio"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 // control groups of the process (cgroups(7)), and of its address space (getrlimit(2)).
 func system() int64 {
 	left := int64(math.MaxInt64)
-	if kib, ok := field("/proc/meminfo", "MemAvailable:"); ok {
+	if kib, ok := Field("/proc/meminfo", "MemAvailable:"); ok {
 		left = kib << 10
 	}
 	for _, dir := range groups() {
@@ -23,7 +22,7 @@ func system() int64 {
 	}
 	var r syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &r) == nil && r.Cur < math.MaxInt64 {
-		if kib, ok := field("/proc/self/status", "VmSize:"); ok {
+		if kib, ok := Field("/proc/self/status", "VmSize:"); ok {
 			left = min(left, int64(r.Cur)-kib<<10)
 		}
 	}
@@ -60,7 +59,7 @@ func group(dir, limit, usage, cache string) int64 {
 	if !ok || !known {
 		return math.MaxInt64
 	}
-	dropped, _ := field(filepath.Join(dir, "memory.stat"), cache)
+	dropped, _ := Field(filepath.Join(dir, "memory.stat"), cache)
 	return most - used + dropped
 }
 
@@ -72,20 +71,4 @@ func number(path string) (int64, bool) {
 	}
 	v, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return v, err == nil
-}
-
-// field reads the number behind a name in a file of lines.
-func field(path, name string) (int64, bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, false
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if words := strings.Fields(s.Text()); len(words) > 1 && words[0] == name {
-			v, err := strconv.ParseInt(words[1], 10, 64)
-			return v, err == nil
-		}
-	}
-	return 0, false
 }

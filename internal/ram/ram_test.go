@@ -38,3 +38,12 @@ func TestSystem(t *testing.T) {
 		t.Errorf("%d bytes are available", left)
 	}
 }
+
+// TestTaken: the runtime holds at least the bytes that are in use.
+func TestTaken(t *testing.T) {
+	block := make([]byte, 8<<20)
+	if got := Taken(); got < int64(len(block)) {
+		t.Errorf("%d bytes are taken, with %d bytes in use", got, len(block))
+	}
+	runtime.KeepAlive(block)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"reflect"
 
 	"gorgonia.org/tensor"
 )
@@ -99,21 +100,9 @@ func Dense(t Type, shape []int, data []byte) (*tensor.Dense, error) {
 		return nil, err
 	}
 	if len(shape) == 0 {
-		return tensor.New(tensor.FromScalar(first(v))), nil
+		return tensor.New(tensor.FromScalar(reflect.ValueOf(v).Index(0).Interface())), nil
 	}
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
-}
-
-// first returns the first element of a slice that Decode has made.
-func first(v any) any {
-	switch v := v.(type) {
-	case []float64:
-		return v[0]
-	case []float32:
-		return v[0]
-	default:
-		return v.([]int64)[0]
-	}
 }
 
 // Half returns the value of an IEEE 754 binary16 number, exactly.

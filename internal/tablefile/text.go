@@ -34,7 +34,6 @@ const zstdMemory = 128 << 20
 // A Text is the decompressed content of a file.
 type Text struct {
 	io.Reader
-	Bytes  int64       // number of bytes read so far
 	packed string      // name of the compression; "" means none
 	close  []io.Closer // readers to close
 }
@@ -127,10 +126,9 @@ func isTable(name string) bool {
 	return ext == ".txt" || ext == ".csv"
 }
 
-// Read reads the text and counts its bytes.
+// Read reads the text.
 func (t *Text) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
-	t.Bytes += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) && t.packed != "" {
 		err = fmt.Errorf("expected more %s data, found it damaged or cut off: %w", t.packed, err)
 	}

@@ -4,29 +4,16 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 const table = "a,b\n1,2\n"
-
-// gzipped returns the gzip form of text.
-func gzipped(t *testing.T, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // zstandard returns the zstd form of text.
 func zstandard(t *testing.T, text string) []byte {
@@ -61,7 +48,7 @@ func zipped(t *testing.T, names ...string) []byte {
 // TestUnpack: a text has the same bytes in every form.
 func TestUnpack(t *testing.T) {
 	for name, content := range map[string][]byte{
-		"plain": []byte(table), "gzip": gzipped(t, table), "zstd": zstandard(t, table), "zip": zipped(t, "__MACOSX/x.csv", "read.me", "dir/T.CSV"),
+		"plain": []byte(table), "gzip": fixture.Gzip(t, []byte(table)), "zstd": zstandard(t, table), "zip": zipped(t, "__MACOSX/x.csv", "read.me", "dir/T.CSV"),
 	} {
 		var text Text
 		r := io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content)))
@@ -70,8 +57,8 @@ func TestUnpack(t *testing.T) {
 			continue
 		}
 		got, err := io.ReadAll(&text)
-		if err != nil || string(got) != table || text.Bytes != int64(len(table)) || text.Packed() != (name != "plain") {
-			t.Errorf("%s: %q, %d bytes, packed %v, error %v", name, got, text.Bytes, text.Packed(), err)
+		if err != nil || string(got) != table || text.Packed() != (name != "plain") {
+			t.Errorf("%s: %q, packed %v, error %v", name, got, text.Packed(), err)
 		}
 		text.Close()
 	}
@@ -87,7 +74,7 @@ func TestUnpackErrors(t *testing.T) {
 		"one .txt or .csv file":    zipped(t, "a.csv", "b.txt"),
 		"found 0":                  zipped(t, "a.bin"),
 		"zip archive, found":       []byte("PK\x03\x04 and no more"),
-		"more gzip data, found it": gzipped(t, long)[:40],
+		"more gzip data, found it": fixture.Gzip(t, []byte(long))[:40],
 		"more zstd data, found it": zstandard(t, long)[:20],
 	} {
 		var text Text
@@ -177,4 +164,22 @@ func TestQuotedLines(t *testing.T) {
 	if _, err := c.Read(); err == nil || !strings.Contains(err.Error(), "line 2: ") {
 		t.Errorf("a line break where rows are lines: error %v", err)
 	}
+}
+
+// TestLongLine: a line without an end does not fill the memory.
+func TestLongLine(t *testing.T) {
+	endless := io.LimitReader(zeros{}, 2*maxLine)
+	if _, err := NewCells(endless, ',').Read(); err == nil || !strings.HasPrefix(err.Error(), "line 1 has more than 67108864 bytes") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// zeros is a text of zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
 }

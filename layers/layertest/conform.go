@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/graph/graphtest"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -176,7 +177,7 @@ func (s subject) checkExamples(t testing.TB) {
 	in, out := len(x)/batch, len(all)/batch
 	for i := range batch {
 		alone := s.forward(t, net, tensor.Float64, x[i*in:(i+1)*in])
-		near(t, fmt.Sprintf("example %d alone and in a batch", i), all[i*out:(i+1)*out], alone, 1e-12)
+		graphtest.Near(t, fmt.Sprintf("example %d alone and in a batch", i), all[i*out:(i+1)*out], alone, 1e-12)
 	}
 }
 
@@ -189,7 +190,7 @@ func (s subject) checkNaive(t testing.TB, naive func(layers.Network, []float64) 
 	for example := range slices.Chunk(x, len(x)/batch) {
 		want = append(want, naive(net, slices.Clone(example))...)
 	}
-	near(t, "outputs and those of plain loops", s.forward(t, net, tensor.Float64, x), want, 1e-12)
+	graphtest.Near(t, "outputs and those of plain loops", s.forward(t, net, tensor.Float64, x), want, 1e-12)
 }
 
 // checkFloat32 compares the outputs of the same weights in both element types.
@@ -197,7 +198,7 @@ func (s subject) checkFloat32(t testing.TB) {
 	t.Helper()
 	x, net, single := s.examples(3), s.net(t, tensor.Float64), s.net(t, tensor.Float32)
 	for i, p := range layers.Arrays(single) {
-		near(t, fmt.Sprintf("start values of %q in float32 and float64", p.Name), p.Floats(), layers.Arrays(net)[i].Floats(), 1e-6)
+		graphtest.Near(t, fmt.Sprintf("start values of %q in float32 and float64", p.Name), p.Floats(), layers.Arrays(net)[i].Floats(), 1e-6)
 	}
-	near(t, "float32 and float64 outputs", s.forward(t, single, tensor.Float32, x), s.forward(t, net, tensor.Float64, x), 1e-4)
+	graphtest.Near(t, "float32 and float64 outputs", s.forward(t, single, tensor.Float32, x), s.forward(t, net, tensor.Float64, x), 1e-4)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/graph/graphtest"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -115,6 +116,6 @@ func (s subject) checkKernel(t testing.TB) {
 	bind(t, p, x, dense(tensor.Float64, k.examples(batch), x.Shape()))
 	run(t, p)
 	for i, what := range []string{"structured and dense kernel of each example", "structured and dense kernel between examples"} {
-		near(t, what, graph.Floats(p.Value(out[i])), graph.Floats(p.Value(out[i+2])), tolKernel)
+		graphtest.Near(t, what, graph.Floats(p.Value(out[i])), graph.Floats(p.Value(out[i+2])), tolKernel)
 	}
 }

@@ -26,16 +26,22 @@ func (s subject) checkJSON(t testing.TB) {
 	if layers.KindOf(read) != layers.KindOf(s.form) || read.String() != s.form.String() {
 		t.Errorf("%v is read back as %v", s.form, read)
 	}
+	s.compare(t, read, fmt.Sprintf("read back from %s", data))
+}
+
+// compare checks that another form, of which what tells the origin, builds the same network.
+func (s subject) compare(t testing.TB, form layers.Form, what string) {
+	t.Helper()
 	again := s
-	again.form = read
+	again.form = form
 	net, other := s.net(t, tensor.Float64), again.net(t, tensor.Float64)
 	if layers.Fingerprint(net) != layers.Fingerprint(other) {
-		t.Errorf("the network read back from %s has other start values", data)
+		t.Errorf("%s, the network has other arrays or start values", what)
 		return
 	}
 	x := s.examples(2)
 	if !slices.Equal(s.forward(t, net, tensor.Float64, x), again.forward(t, other, tensor.Float64, x)) {
-		t.Errorf("the network read back from %s has other outputs", data)
+		t.Errorf("%s, the network has other outputs", what)
 	}
 }
 
@@ -51,16 +57,7 @@ func (s subject) checkDescription(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := s
-	again.form = form
-	net, other := s.net(t, tensor.Float64), again.net(t, tensor.Float64)
-	if layers.Fingerprint(net) != layers.Fingerprint(other) {
-		t.Fatalf("described as %v, the network has other arrays", form)
-	}
-	x := s.examples(2)
-	if !slices.Equal(s.forward(t, net, tensor.Float64, x), again.forward(t, other, tensor.Float64, x)) {
-		t.Errorf("described as %v, the network has other outputs", form)
-	}
+	s.compare(t, form, fmt.Sprintf("described as %v", form))
 }
 
 // otherShapes are shapes of examples that a layer must take or refuse.

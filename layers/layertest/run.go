@@ -1,7 +1,6 @@
 package layertest
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -112,24 +111,5 @@ func run(t testing.TB, p *graph.Program) {
 	t.Helper()
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// near compares arrays, relative to the largest element wanted.
-func near(t testing.TB, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d elements, want %d", what, len(got), len(want))
-		return
-	}
-	scale := 1e-300
-	for _, v := range want {
-		scale = max(scale, math.Abs(v))
-	}
-	for i := range got {
-		if !(math.Abs(got[i]-want[i]) <= tol*scale) {
-			t.Errorf("%s: element %d is %.15g and %.15g", what, i, got[i], want[i])
-			return
-		}
 	}
 }

@@ -87,11 +87,7 @@ func (g Graph) start(a Array) layers.Start {
 		case len(a.Shape) < 2:
 			return layers.Constant(0)
 		default:
-			fan := 1
-			for _, d := range a.Shape[1:] {
-				fan *= d
-			}
-			return layers.Uniform(1 / math.Sqrt(float64(fan)))
+			return layers.Uniform(1 / math.Sqrt(float64(product(a.Shape[1:]))))
 		}
 	}
 	return layers.Constant(0)

@@ -20,13 +20,7 @@ type host struct {
 }
 
 // integers is a vector of whole numbers.
-func integers(v []int) *host {
-	h := &host{shape: []int{len(v)}, whole: true, v: make([]float64, len(v))}
-	for i, x := range v {
-		h.v[i] = float64(x)
-	}
-	return h
-}
+func integers(v []int) *host { return &host{shape: []int{len(v)}, whole: true, v: widened(v)} }
 
 // ints returns the elements as integers. Elements beyond ±2^53, by which exporters mean the end of
 // an axis, become the largest or the smallest int32.
@@ -129,15 +123,11 @@ func (h *host) expanded(shape []int) (*host, error) {
 
 // zip applies f to the pairs of two arrays that broadcast.
 func zip(a, b *host, whole bool, f func(x, y float64) float64) (*host, error) {
-	shape, err := broadcast(a.shape, b.shape)
+	x, err := a.expanded(b.shape)
 	if err != nil {
 		return nil, err
 	}
-	x, err := a.expanded(shape)
-	if err != nil {
-		return nil, err
-	}
-	y, err := b.expanded(shape)
+	y, err := b.expanded(a.shape)
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +149,7 @@ func (h *host) each(f func(x float64) float64) *host {
 
 // gathered takes the parts at places along an axis.
 func (h *host) gathered(axis int, at []int) (*host, error) {
-	outer, width := 1, 1
-	for d, n := range h.shape {
-		if d < axis {
-			outer *= n
-		} else if d > axis {
-			width *= n
-		}
-	}
+	outer, width := product(h.shape[:axis]), product(h.shape[axis+1:])
 	shape := slices.Clone(h.shape)
 	shape[axis] = len(at)
 	if _, err := raw.Count(shape, maxHost); err != nil {
@@ -184,13 +167,7 @@ func (h *host) gathered(axis int, at []int) (*host, error) {
 
 // transposed permutes the axes.
 func (h *host) transposed(perm []int) (*host, error) {
-	own := make([]int, len(perm))
-	step := 1
-	for d := len(perm) - 1; d >= 0; d-- {
-		own[d] = step
-		step *= h.shape[d]
-	}
-	shape, steps := make([]int, len(perm)), make([]int, len(perm))
+	own, shape, steps := strides(h.shape, len(perm)), make([]int, len(perm)), make([]int, len(perm))
 	for d, p := range perm {
 		shape[d], steps[d] = h.shape[p], own[p]
 	}

@@ -98,6 +98,8 @@ var opErrors = []opError{
 	{one("SpaceToDepth", attributes{"blocksize": whole(2)}), []int{1, 3, 2}, "in blocks of 2"},
 	{constantNode("Constant", nil), []int{2}, "no value of floating-point numbers or integers"},
 	{constantNode("ConstantOfShape", attributes{"value": {Tensor: new(floatsOf(1, 2))}}, integersOf(2)), []int{2}, "filled with [2]"},
+	{one("Trilu", nil, integersOf()), []int{3}, "a diagonal of shape [0], expected one number"},
+	{constantNode("Range", nil, floatsOf(0, 1), floatsOf(1), floatsOf(1)), []int{2}, "a start of shape [2], expected one number"},
 	{constantNode("Range", nil, floatsOf(0), floatsOf(1), floatsOf(0)), []int{2}, "a range from 0 to 1 by 0"},
 	// Pads and sizes.
 	{one("Pad", nil, integersOf(1, 1)), []int{3}, "pads [1 1] for the axes [0 1]"},

@@ -193,15 +193,18 @@ func (c *call) biased(y *graph.Node) *graph.Node {
 	return c.b.Add(y, c.perChannel(2, 4))
 }
 
+// scaled multiplies y, an array [B,C,...] of n axes, by input 1 and adds input 2, both [C].
+func (c *call) scaled(y *graph.Node, n int) *graph.Node {
+	return c.b.Add(c.b.Mul(y, c.perChannel(1, n)), c.perChannel(2, n))
+}
+
 // perChannel returns an input [C] in a shape that broadcasts over arrays [B,C,...] of n axes.
 func (c *call) perChannel(i, n int) *graph.Node {
 	v := c.node(i)
-	shape := slices.Repeat([]int{1}, n)
 	if n < 2 || v.Dims() != 1 {
 		c.failf("input %d has shape %v for %d axes, expected one number for each channel", i+1, v.Shape(), n)
 	}
-	shape[1] = v.Shape()[0]
-	return c.made(c.b.Reshape(v, shape...))
+	return c.made(c.b.Reshape(v, along(n, 1, v.Shape()[0])...))
 }
 
 func conv(c *call) []value {
@@ -237,16 +240,10 @@ func (c *call) padded(x *graph.Node, before, after [2]int, with float64) *graph.
 		return x
 	}
 	h, w := x.Shape()[2], x.Shape()[3]
-	mask := &host{shape: []int{1, 1, h, w}}
-	if h*w > maxHost {
-		c.failf("images of %d×%d", h, w)
-	}
-	for i := range h {
-		for j := range w {
-			inside := i >= before[0] && i < h-after[0] && j >= before[1] && j < w-after[1]
-			mask.v = append(mask.v, with*truth(!inside))
-		}
-	}
+	mask := c.table([]int{1, 1, h, w}, func(i, j int) float64 {
+		inside := i >= before[0] && i < h-after[0] && j >= before[1] && j < w-after[1]
+		return with * truth(!inside)
+	})
 	return c.made(c.b.Add(x, c.asNode(value{host: mask})))
 }
 
@@ -304,16 +301,7 @@ func averagePool(c *call) []value {
 		from, to := max(i*w.Stride[d], low[d]), min(i*w.Stride[d]+w.size[d], high[d])
 		return float64(w.size[d]) / float64(max(to-from, 1))
 	}
-	s := y.Shape()
-	if s[2]*s[3] > maxHost {
-		c.failf("images of %d×%d", s[2], s[3])
-	}
-	shares := &host{shape: []int{1, 1, s[2], s[3]}}
-	for i := range s[2] {
-		for j := range s[3] {
-			shares.v = append(shares.v, share(0, i)*share(1, j))
-		}
-	}
+	shares := c.table([]int{1, 1, y.Shape()[2], y.Shape()[3]}, func(i, j int) float64 { return share(0, i) * share(1, j) })
 	return p.back(c, c.b.Mul(y, c.asNode(value{host: shares})))
 }
 
@@ -324,8 +312,8 @@ func globalPool(write func(c *call, x *graph.Node, to []int) *graph.Node) operat
 		if x.Dims() < 3 {
 			c.failf("shape %v, expected [B,C,...]", x.Shape())
 		}
-		to := slices.Repeat([]int{1}, x.Dims())
-		to[0], to[1] = x.Shape()[0], x.Shape()[1]
+		to := along(x.Dims(), 1, x.Shape()[1])
+		to[0] = x.Shape()[0]
 		return nodes(c.made(write(c, x, to)))
 	}
 }
@@ -341,17 +329,14 @@ func batchNorm(c *call) []value {
 	c.only("training_mode", 0)
 	x := c.node(0)
 	gamma, beta, mean, variance := c.perChannel(1, x.Dims()), c.perChannel(2, x.Dims()), c.perChannel(3, x.Dims()), c.perChannel(4, x.Dims())
-	inverse := reciprocalOf(c.b, c.made(c.b.Sqrt(c.b.Affine(variance, 1, c.float("epsilon", epsilon)))))
+	deviation := c.made(c.b.Sqrt(c.b.Affine(variance, 1, c.float("epsilon", epsilon))))
+	inverse := c.b.Div(c.b.Fill(1, deviation.Shape()...), deviation)
 	normal := c.b.Add(c.b.Mul(x, inverse), c.b.Neg(c.b.Mul(mean, inverse)))
 	return nodes(c.made(c.b.Add(c.b.Mul(normal, gamma), beta)))
 }
 
 // epsilon is ONNX's standard, a float32.
 const epsilon = float64(float32(1e-5))
-
-func reciprocalOf(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.Div(b.Fill(1, x.Shape()...), x)
-}
 
 // normalised subtracts the mean over the axes from number from on, and divides by the standard
 // deviation over the same axes.
@@ -372,7 +357,7 @@ func instanceNorm(c *call) []value {
 	if n < 3 {
 		c.failf("shape %v, expected [B,C,...]", x.Shape())
 	}
-	return nodes(c.made(c.b.Add(c.b.Mul(c.normalised(x, 2), c.perChannel(1, n)), c.perChannel(2, n))))
+	return nodes(c.made(c.scaled(c.normalised(x, 2), n)))
 }
 
 func layerNorm(c *call) []value {
@@ -396,8 +381,8 @@ func groupNorm(c *call) []value {
 	y := c.normalised(c.made(c.b.Reshape(x, s[0], groups, product(s[1:])/groups)), 2)
 	if c.opset >= 21 {
 		y = c.b.Reshape(y, s...)
-		return nodes(c.made(c.b.Add(c.b.Mul(y, c.perChannel(1, len(s))), c.perChannel(2, len(s)))))
+		return nodes(c.made(c.scaled(y, len(s))))
 	}
-	y = c.b.Add(c.b.Mul(y, c.perChannel(1, 3)), c.perChannel(2, 3)) // one number for each group
+	y = c.scaled(y, 3) // one number for each group
 	return nodes(c.made(c.b.Reshape(y, s...)))
 }

@@ -166,8 +166,7 @@ func compare(f func(x, y float64) float64) operator {
 
 // zip is the function zip, which ends the operator where the shapes do not fit.
 func (c *call) zip(x, y *host, whole bool, f func(x, y float64) float64) *host {
-	h, err := zip(x, y, whole, f)
-	return must(c, h, err)
+	return c.try(zip(x, y, whole, f))
 }
 
 func div(c *call) []value {
@@ -186,11 +185,7 @@ func pow(c *call) []value {
 	if c.constant() {
 		return hosts(c.zip(c.host(0), c.host(1), c.host(0).whole, math.Pow))
 	}
-	p, ok := c.host(1).scalar()
-	if !ok {
-		c.failf("an exponent of shape %v, expected one number", c.host(1).shape)
-	}
-	return nodes(c.made(power(c.b, c.node(0), p)))
+	return nodes(c.made(power(c.b, c.node(0), c.number(1, "an exponent"))))
 }
 
 func power(b *graph.Builder, x *graph.Node, p float64) *graph.Node {
@@ -276,11 +271,7 @@ func clip(c *call) []value {
 	low, high := math.Inf(-1), math.Inf(1)
 	for i, bound := range []*float64{&low, &high} {
 		if c.has(i + 1) {
-			v, ok := c.host(i + 1).scalar()
-			if !ok {
-				c.failf("a bound of shape %v, expected one number", c.host(i+1).shape)
-			}
-			*bound = v
+			*bound = c.number(i+1, "a bound")
 		}
 	}
 	if c.constant() {
@@ -295,11 +286,8 @@ func softmax(write func(*graph.Builder, *graph.Node) *graph.Node) operator {
 		x := c.node(0)
 		shape := x.Shape().Clone()
 		if c.opset < 13 {
-			at, rows := c.axis(c.int("axis", 1), len(shape)), 1
-			for _, n := range shape[:at] {
-				rows *= n
-			}
-			flat := append(shape[:at:at], shape.TotalSize()/rows)
+			at := c.axis(c.int("axis", 1), len(shape))
+			flat := append(shape[:at:at], product(shape[at:]))
 			return nodes(c.made(c.b.Reshape(write(c.b, c.b.Reshape(x, flat...)), shape...)))
 		}
 		at, last := c.axis(c.int("axis", -1), len(shape)), len(shape)-1

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-valla/valla/graph"
@@ -46,11 +47,9 @@ func recurrent(gates int, next step, activations ...string) operator {
 		if x.Dims() != 3 || x.Shape()[1] > maxSteps {
 			c.failf("inputs of shape %v, expected [S,B,I] and at most %d steps", x.Shape(), maxSteps)
 		}
-		if c.has(4) {
-			for _, n := range c.host(4).ints() {
-				if n != x.Shape()[1] {
-					c.failf("sequences of different lengths")
-				}
+		for _, n := range c.optional(4, nil) {
+			if n != x.Shape()[1] {
+				c.failf("sequences of different lengths")
 			}
 		}
 		directions := map[string][]bool{"forward": {false}, "reverse": {true}, "bidirectional": {false, true}}[c.text("direction", "forward")]
@@ -102,7 +101,7 @@ func (c *call) cell(d, gates int, x *graph.Node) *cell {
 		r.bias = c.b.Slice(both, 1, rows, 2*rows)
 	}
 	state := func(i int) *graph.Node {
-		if !c.has(i) || c.value(i).host != nil && !c.someNonZero(c.value(i).host) {
+		if !c.has(i) || c.value(i).host != nil && !slices.ContainsFunc(c.host(i).v, func(x float64) bool { return x != 0 }) {
 			return c.b.Scale(c.b.Slice(c.b.Reshape(c.b.Slice(r.inputs, 1, 0, 1), batch, rows), 1, 0, hidden), 0)
 		}
 		return c.direction(i, d, batch, hidden)
@@ -110,15 +109,6 @@ func (c *call) cell(d, gates int, x *graph.Node) *cell {
 	r.h, r.memory = state(5), state(6)
 	c.made(r.memory)
 	return r
-}
-
-func (c *call) someNonZero(h *host) bool {
-	for _, x := range h.v {
-		if x != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // unroll returns the states of all steps, [B,S,H].
@@ -146,7 +136,10 @@ func (c *call) recurrentOutputs(all, last, memory []*graph.Node) []value {
 		return c.made(c.b.Concat(axis, parts...))
 	}
 	y := c.transposed(value{node: stack(all, 2)}, []int{1, 2, 0, 3})
-	return append(append(y, c.transposed(value{node: stack(last, 1)}, []int{1, 0, 2})...), c.transposed(value{node: stack(memory, 1)}, []int{1, 0, 2})...)
+	for _, states := range [][]*graph.Node{last, memory} {
+		y = append(y, c.transposed(value{node: stack(states, 1)}, []int{1, 0, 2})...)
+	}
+	return y
 }
 
 // recurrence is R·h and its bias.

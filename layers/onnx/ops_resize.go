@@ -13,12 +13,9 @@ func init() {
 func pad(c *call) []value {
 	v, pads := c.value(0), c.list("pads", 1)
 	n := len(v.shape())
-	axes := c.axes(nil, n)
-	if c.has(3) {
-		axes = nil
-		for _, a := range c.host(3).ints() {
-			axes = append(axes, c.axis(a, n))
-		}
+	axes := c.optional(3, c.axes(nil, n))
+	for i, a := range axes {
+		axes[i] = c.axis(a, n)
 	}
 	if len(pads) != 2*len(axes) {
 		c.failf("pads %v for the axes %v", pads, axes)
@@ -80,8 +77,7 @@ func (c *call) padAxis(v value, axis, before, after int, with float64) value {
 func (c *call) padConstant(v value, axis int, inside []int, with float64) value {
 	n := v.shape()[axis]
 	from, count := 0, 0
-	mask := &host{shape: slices.Repeat([]int{1}, len(v.shape()))}
-	mask.shape[axis] = len(inside)
+	mask := &host{shape: along(len(v.shape()), axis, len(inside))}
 	for i, k := range inside {
 		if k >= 0 && k < n {
 			if count == 0 {
@@ -107,18 +103,15 @@ func (c *call) padConstant(v value, axis int, inside []int, with float64) value 
 func resize(c *call) []value {
 	v := c.value(0)
 	own := v.shape()
-	axes := c.axes(nil, len(own))
-	if list := c.ints("axes"); list != nil {
-		axes = c.axes(list, len(own))
-	}
+	axes := c.axes(c.ints("axes"), len(own))
 	c.only("antialias", 0)
 	var scales []float64
 	var sizes []int
 	switch {
 	case c.has(2) && len(c.host(2).v) > 0:
 		scales = c.host(2).v
-	case c.has(3):
-		sizes = c.host(3).ints()
+	default:
+		sizes = c.optional(3, nil)
 	}
 	if len(scales) != len(axes) && len(sizes) != len(axes) {
 		c.failf("scales %v and sizes %v for the axes %v", scales, sizes, axes)
@@ -146,33 +139,25 @@ func resize(c *call) []value {
 
 // source returns the coordinate among n places that corresponds to place i of to places.
 func (c *call) source(i, n, to int, scale float64) float64 {
-	x := float64(i)
-	switch mode := c.text("coordinate_transformation_mode", "half_pixel"); mode {
-	case "half_pixel":
+	x, mode := float64(i), c.text("coordinate_transformation_mode", "half_pixel")
+	switch {
+	case to == 1 && (mode == "pytorch_half_pixel" || mode == "align_corners"):
+		return 0
+	case mode == "half_pixel" || mode == "pytorch_half_pixel":
 		return (x+0.5)/scale - 0.5
-	case "pytorch_half_pixel":
-		if to == 1 {
-			return 0
-		}
-		return (x+0.5)/scale - 0.5
-	case "asymmetric":
+	case mode == "asymmetric":
 		return x / scale
-	case "align_corners":
-		if to == 1 {
-			return 0
-		}
+	case mode == "align_corners":
 		return x * float64(n-1) / float64(to-1)
-	default:
-		c.failf("coordinate_transformation_mode %q", mode)
 	}
+	c.failf("coordinate_transformation_mode %q", mode)
 	return 0
 }
 
 func (c *call) resizeAxis(v value, axis, to int, scale float64) value {
 	n := v.shape()[axis]
 	low, high := make([]int, to), make([]int, to)
-	weight := &host{shape: slices.Repeat([]int{1}, len(v.shape())), v: make([]float64, to)}
-	weight.shape[axis] = to
+	weight := &host{shape: along(len(v.shape()), axis, to), v: make([]float64, to)}
 	mode := c.text("mode", "nearest")
 	for i := range to {
 		x := c.source(i, n, to, scale)
@@ -195,18 +180,18 @@ func (c *call) resizeAxis(v value, axis, to int, scale float64) value {
 	return value{node: c.made(c.b.Add(c.b.Mul(a, c.asNode(value{host: rest})), c.b.Mul(b, c.asNode(value{host: weight}))))}
 }
 
+// nearestModes are the ways to round a coordinate to a place.
+var nearestModes = map[string]func(x float64) float64{
+	"round_prefer_floor": func(x float64) float64 { return math.Ceil(x - 0.5) },
+	"round_prefer_ceil":  func(x float64) float64 { return math.Floor(x + 0.5) },
+	"floor":              math.Floor,
+	"ceil":               math.Ceil,
+}
+
 func (c *call) nearest(x float64) int {
-	switch mode := c.text("nearest_mode", "round_prefer_floor"); mode {
-	case "round_prefer_floor":
-		return int(math.Ceil(x - 0.5))
-	case "round_prefer_ceil":
-		return int(math.Floor(x + 0.5))
-	case "floor":
-		return int(math.Floor(x))
-	case "ceil":
-		return int(math.Ceil(x))
-	default:
+	mode := c.text("nearest_mode", "round_prefer_floor")
+	if nearestModes[mode] == nil {
 		c.failf("nearest_mode %q", mode)
 	}
-	return 0
+	return int(nearestModes[mode](x))
 }

@@ -44,8 +44,7 @@ func constant(c *call) []value {
 		switch name {
 		case "value":
 			if a.Tensor != nil {
-				h, err := a.Tensor.host()
-				return hosts(must(c, h, err))
+				return hosts(c.try(a.Tensor.host()))
 			}
 		case "value_float":
 			return hosts(&host{shape: []int{}, v: []float64{a.Float}})
@@ -64,8 +63,7 @@ func constant(c *call) []value {
 func constantOfShape(c *call) []value {
 	fill := &host{shape: []int{1}, v: []float64{0}}
 	if a := c.Attributes["value"]; a.Tensor != nil {
-		h, err := a.Tensor.host()
-		fill = must(c, h, err)
+		fill = c.try(a.Tensor.host())
 	}
 	x, ok := fill.scalar()
 	shape := c.host(0).ints()
@@ -112,11 +110,9 @@ func cast(c *call) []value {
 }
 
 func rangeOf(c *call) []value {
-	from, ok1 := c.host(0).scalar()
-	to, ok2 := c.host(1).scalar()
-	step, ok3 := c.host(2).scalar()
+	from, to, step := c.number(0, "a start"), c.number(1, "an end"), c.number(2, "a step")
 	n := math.Ceil((to - from) / step)
-	if !ok1 || !ok2 || !ok3 || !(n <= maxHost) {
+	if !(n <= maxHost) {
 		c.failf("a range from %g to %g by %g", from, to, step)
 	}
 	h := &host{v: []float64{}, whole: c.host(0).whole}
@@ -221,8 +217,7 @@ func transpose(c *call) []value {
 
 func (c *call) transposed(v value, perm []int) []value {
 	if v.host != nil {
-		h, err := v.host.transposed(perm)
-		return hosts(must(c, h, err))
+		return hosts(c.try(v.host.transposed(perm)))
 	}
 	return []value{c.transposedNode(v, perm)}
 }
@@ -232,8 +227,7 @@ func (c *call) expanded(v value, shape []int) value {
 	to, err := broadcast(v.shape(), shape)
 	to = must(c, to, err)
 	if v.host != nil {
-		h, err := v.host.expanded(to)
-		return value{host: must(c, h, err)}
+		return value{host: c.try(v.host.expanded(to))}
 	}
 	if slices.Equal(v.node.Shape(), to) {
 		return v
@@ -368,35 +362,21 @@ func (c *call) taken(v value, axis int, at []int) value {
 		}
 	}
 	if v.host != nil {
-		h, err := v.host.gathered(axis, at)
-		return value{host: must(c, h, err)}
+		return value{host: c.try(v.host.gathered(axis, at))}
 	}
 	return alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Gather(n, axis, at...)) })
 }
 
 func slice(c *call) []value {
 	v, starts, ends := c.value(0), c.host(1).ints(), c.host(2).ints()
-	var axes, steps []int
-	if c.has(3) {
-		axes = c.host(3).ints()
-	}
-	if c.has(4) {
-		steps = c.host(4).ints()
-	}
-	if len(ends) != len(starts) || axes != nil && len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
+	axes, steps := c.optional(3, c.axes(nil, len(starts))), c.optional(4, slices.Repeat([]int{1}, len(starts)))
+	if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
 		c.failf("starts %v, ends %v, axes %v, steps %v", starts, ends, axes, steps)
 	}
-	for i := range starts {
-		axis, step := i, 1
-		if axes != nil {
-			axis = axes[i]
-		}
-		if steps != nil {
-			step = steps[i]
-		}
-		axis = c.axis(axis, len(v.shape()))
-		from, count := c.places(starts[i], ends[i], step, v.shape()[axis])
-		v = c.part(v, axis, from, count, step)
+	for i, a := range axes {
+		axis := c.axis(a, len(v.shape()))
+		from, count := c.places(starts[i], ends[i], steps[i], v.shape()[axis])
+		v = c.part(v, axis, from, count, steps[i])
 	}
 	return []value{v}
 }
@@ -461,20 +441,14 @@ func trilu(c *call) []value {
 	if len(shape) < 2 {
 		c.failf("shape %v, expected matrices", shape)
 	}
-	k := 0
+	k := 0.0
 	if c.has(1) {
-		k = c.host(1).ints()[0]
+		k = c.number(1, "a diagonal")
 	}
-	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
-	if rows*columns > maxHost {
-		c.failf("shape %v", shape)
-	}
-	mask := &host{shape: []int{rows, columns}}
-	for i := range rows {
-		for j := range columns {
-			mask.v = append(mask.v, truth(c.int("upper", 1) == 1 && j-i >= k || c.int("upper", 1) == 0 && j-i <= k))
-		}
-	}
+	upper := c.int("upper", 1)
+	mask := c.table(shape[len(shape)-2:], func(i, j int) float64 {
+		return truth(upper == 1 && float64(j-i) >= k || upper == 0 && float64(j-i) <= k)
+	})
 	if v.host != nil {
 		return hosts(c.zip(v.host, mask, v.host.whole, func(x, keep float64) float64 {
 			if keep == 0 {

@@ -134,6 +134,9 @@ func must[T any](c *call, v T, err error) T {
 	return v
 }
 
+// try is must for constants.
+func (c *call) try(h *host, err error) *host { return must(c, h, err) }
+
 // made ends the operator if a node could not be made.
 func (c *call) made(n *graph.Node) *graph.Node {
 	if c.b.Err() != nil {
@@ -162,6 +165,15 @@ func (c *call) host(i int) *host {
 		c.failf("input %d depends on the examples or the weights, expected a constant", i+1)
 	}
 	return v.host
+}
+
+// number returns the only element of input i, a constant, which what names in messages.
+func (c *call) number(i int, what string) float64 {
+	v, ok := c.host(i).scalar()
+	if !ok {
+		c.failf("%s of shape %v, expected one number", what, c.host(i).shape)
+	}
+	return v
 }
 
 // node returns an input as a node.
@@ -241,11 +253,35 @@ func (c *call) ints(name string) []int {
 }
 
 // list returns numbers that are an attribute or, in newer opsets, an input.
-func (c *call) list(name string, input int) []int {
+func (c *call) list(name string, input int) []int { return c.optional(input, c.ints(name)) }
+
+// optional returns the numbers of a constant input, or missing if the node does not have the input.
+func (c *call) optional(input int, missing []int) []int {
 	if c.has(input) {
 		return c.host(input).ints()
 	}
-	return c.ints(name)
+	return missing
+}
+
+// table returns a constant of a shape whose last two axes are rows and columns. All other axes have the
+// extent 1.
+func (c *call) table(shape []int, element func(i, j int) float64) *host {
+	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
+	if rows*columns > maxHost {
+		c.failf("images of %d×%d", rows, columns)
+	}
+	h := &host{shape: shape, v: make([]float64, rows*columns)}
+	for k := range h.v {
+		h.v[k] = element(k/columns, k%columns)
+	}
+	return h
+}
+
+// along returns a shape of n axes, of which one has the given extent and the others the extent 1.
+func along(n, axis, extent int) []int {
+	shape := slices.Repeat([]int{1}, n)
+	shape[axis] = extent
+	return shape
 }
 
 // axis returns an axis of n, which may count from the end.

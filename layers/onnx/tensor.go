@@ -75,15 +75,11 @@ func elements(f fields, t raw.Type, n int, dir string) ([]byte, error) {
 		return out, err
 	case raw.F64:
 		v, err := f.doubles(10)
-		for _, x := range v {
-			out = le.AppendUint64(out, math.Float64bits(x))
-		}
+		out, _ = binary.Append(nil, le, v) // fails for no slice of numbers
 		return out, err
 	case raw.I64:
 		v, err := f.ints(7)
-		for _, x := range v {
-			out = le.AppendUint64(out, uint64(x))
-		}
+		out, _ = binary.Append(nil, le, v)
 		return out, err
 	}
 	v, err := f.ints(5) // all smaller types, halves by their bits
@@ -166,7 +162,7 @@ func (t *Tensor) host() (*host, error) {
 	return h, nil
 }
 
-func widened[T float32 | int64](v []T) []float64 {
+func widened[T float32 | int | int64](v []T) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
 		out[i] = float64(x)

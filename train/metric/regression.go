@@ -79,6 +79,27 @@ func (r *Regression) add(mean, variance, y float64) {
 	}
 }
 
+// Row are the scores of one prediction that is no Gaussian. A score that is NaN makes the mean NaN.
+type Row struct {
+	NLL   float64 // negative log density of y, in nats
+	Error float64 // y − mean, in the units of y
+	CRPS  float64 // continuous ranked probability score, in the units of y
+	PIT   float64 // probability of values of at most y; for counts the middle of the step at y
+}
+
+// AddRow adds a prediction by its scores.
+func (r *Regression) AddRow(row Row) {
+	r.n++
+	r.nll += row.NLL
+	r.squared += row.Error * row.Error
+	r.crps += row.CRPS
+	for i := range r.covered {
+		if math.Abs(2*row.PIT-1) < Level(i) {
+			r.covered[i]++
+		}
+	}
+}
+
 // Result returns the scores of everything added so far, or [ErrEmpty].
 func (r *Regression) Result() (RegressionScores, error) {
 	if r.n == 0 {

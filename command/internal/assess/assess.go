@@ -11,7 +11,10 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/figure"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -84,7 +87,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	}
 	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
 	page.Notes = append(append(page.Notes, familiar(m, set.N())...), notes...)
-	s := subject{m: m, set: set, all: list, is: list[plain(m)-1], level: o.Level}
+	s := subject{m: m, set: set, all: list, is: list[len(Models(m))-1], level: o.Level}
 	if set.Features != nil {
 		s.x = graph.Floats(set.X)
 	}
@@ -102,18 +105,6 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 		page.Parts = append(page.Parts, s.target(t))
 	}
 	return page, nil
-}
-
-// plain returns the number of candidates without a temperature. The last of these is the model.
-func plain(m *valla.Model) int {
-	n := 1
-	if m.Posterior != nil {
-		n++
-	}
-	if m.Calibration != nil {
-		n++
-	}
-	return n
 }
 
 // subject is the model that the page is about.
@@ -146,22 +137,21 @@ func (p *Page) summarize(s subject, network candidate) error {
 		}
 		p.Summary = append(p.Summary, compare(s.nlls, before, s.is.Name))
 	}
-	values := s.is.y
-	if s.is.p.Classes != nil && s.is.p.Conformal == nil {
-		return nil // a classification without sets
-	}
-	inside, size, err := s.is.p.Covered(values, s.level)
-	if err != nil {
+	tally := coverage.Tally{Level: s.level}
+	if err := tally.Add(s.is.p, s.is.y); err != nil {
 		return err
 	}
-	n := float64(len(values))
+	share, size := tally.Means()
+	if share == nil {
+		return nil // a classification without sets
+	}
 	spread := 1.96 * math.Sqrt(s.level*(1-s.level)/float64(s.set.N())) // targets of one row may be dependent
 	name, kind, holds := "intervals", "intervals", "targets"
 	if s.is.p.Classes != nil {
-		name, kind, holds = "sets", fmt.Sprintf("sets, of %.2f classes on average,", size), "classes"
+		name, kind, holds = "sets", fmt.Sprintf("sets, of %.2f classes on average,", *size), "classes"
 	}
 	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.",
-		100*s.level, kind, 100*float64(inside)/n, holds, name, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
+		100*s.level, kind, 100**share, holds, name, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
 	return nil
 }
 
@@ -171,15 +161,7 @@ const matters = 0.001
 // compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
 // the NLLs of the same rows, and name is the name of the model.
 func compare(model, network []float64, name string) string {
-	n, sum, squares := float64(len(model)), 0.0, 0.0
-	of, alone := 0.0, 0.0
-	for i := range model {
-		d := model[i] - network[i]
-		sum, squares = sum+d, squares+d*d
-		of, alone = of+model[i]/n, alone+network[i]/n
-	}
-	mean := sum / n
-	err := math.Sqrt(max(0, squares/n-mean*mean) / max(1, n-1))
+	mean, err := kernel.MeanDifference(model, network)
 	verdict := "that is no clear difference"
 	switch {
 	case math.Abs(mean) < matters:
@@ -190,7 +172,7 @@ func compare(model, network []float64, name string) string {
 		verdict = "the error bars are worse than none"
 	}
 	return fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone. The difference is %.2g ± %.2g (standard error): %s.",
-		of, name, alone, mean, err, verdict)
+		kernel.Mean(model), name, kernel.Mean(network), mean, err, verdict)
 }
 
 // scores returns the table of the scores of all candidates. It marks the best number of each column,
@@ -228,22 +210,10 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// ascending returns the indices of v in ascending order of the numbers.
-func ascending(v []float64) []int {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+// sorted returns the indices of v in ascending order of the numbers or, with the sign −1, in descending
+// order. Among equal numbers the first comes first.
+func sorted(v []float64, sign float64) []int {
+	order := holdout.UpTo(0, len(v))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sign*v[a], sign*v[b]) })
 	return order
-}
-
-// descending returns the indices of v in descending order of the numbers. Among equal numbers the
-// first comes first.
-func descending(v []float64) []int {
-	less := make([]float64, len(v))
-	for i, x := range v {
-		less[i] = -x
-	}
-	return ascending(less)
 }

@@ -22,6 +22,19 @@ type candidate struct {
 	scores valla.Scores      // scores of p against y
 }
 
+// Models returns the network of m alone and, if m has them, the network with the posterior and the calibrated
+// model. The last of these predicts as m does.
+func Models(m *valla.Model) []*valla.Model {
+	all := []*valla.Model{m.MAP()}
+	if m.Posterior != nil {
+		all = append(all, m.Uncalibrated())
+	}
+	if m.Calibration != nil {
+		all = append(all, m)
+	}
+	return all
+}
+
 // leastToCross is the least number of rows for which each half chooses a temperature for the other
 // half.
 const leastToCross = 20
@@ -30,13 +43,10 @@ const leastToCross = 20
 // calibrated model, and the first two of these with a temperature. Notes say what could not be
 // compared.
 func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
-	base := []*valla.Model{m.MAP()}
-	if m.Posterior != nil {
-		base = append(base, m.Uncalibrated())
-	}
-	models := base
+	models := Models(m)
+	base := models
 	if m.Calibration != nil {
-		models = append(models[:len(models):len(models)], m)
+		base = models[:len(models)-1]
 	}
 	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
 	if set.N() >= leastToCross {

@@ -55,7 +55,7 @@ func (s subject) confidences() Figure {
 func (s subject) kept() Figure {
 	list := s.lines(func(c candidate, line *figure.Series) {
 		top, right := c.confidence()
-		order, good := descending(top), 0
+		order, good := sorted(top, -1), 0
 		for k, i := range order {
 			if right[i] {
 				good++

@@ -133,7 +133,7 @@ func sampled(n int) string {
 // root mean squares of the standard deviations.
 func binned(mean, std, y []float64) figure.Series {
 	out := figure.Series{Name: "root mean square of a tenth of the rows"}
-	order := ascending(std)
+	order := sorted(std, 1)
 	size := max(1, (len(order)+groups-1)/groups)
 	for part := range slices.Chunk(order, size) {
 		var r, v float64
@@ -206,7 +206,7 @@ func (s subject) worstNumbers(t int) Table {
 const rowsFrom1 = "Rows are numbered from 1. The numbers do not count the heading of the file, nor rows that were left out."
 
 // largest returns the indices of the largest numbers of v, the largest first.
-func largest(v []float64) []int { return descending(v)[:min(worst, len(v))] }
+func largest(v []float64) []int { return sorted(v, -1)[:min(worst, len(v))] }
 
 // inputNames returns the names of the listed inputs: columns of the file, or nothing if the inputs are
 // no columns.

@@ -62,7 +62,7 @@ func TestOrder(t *testing.T) {
 		for i := range v {
 			v[i] = math.Round(v[i]) // many are equal
 		}
-		for sign, order := range map[float64][]int{1: ascending(v), -1: descending(v)} {
+		for sign, order := range map[float64][]int{1: sorted(v, 1), -1: sorted(v, -1)} {
 			if all := slices.Sorted(slices.Values(order)); len(order) != len(v) || len(slices.Compact(all)) != len(v) {
 				t.Fatalf("order %v of %v", order, v)
 			}
@@ -73,7 +73,7 @@ func TestOrder(t *testing.T) {
 				}
 			}
 		}
-		if top := largest(v); len(top) != min(worst, len(v)) || !slices.Equal(top, descending(v)[:len(top)]) {
+		if top := largest(v); len(top) != min(worst, len(v)) || !slices.Equal(top, sorted(v, -1)[:len(top)]) {
 			t.Fatalf("the largest of %v are %v", v, top)
 		}
 	})

@@ -184,7 +184,12 @@ func TestColumns(t *testing.T) {
 func TestColumnsDescribed(t *testing.T) {
 	r, _ := electing(t)
 	_, body := r.send(http.MethodGet, "/v2/models/vote", "", nil)
-	var about struct{ Inputs []metadataTensor }
+	var about struct {
+		Inputs []struct {
+			Name, Datatype string
+			Shape          []int
+		}
+	}
 	if err := json.Unmarshal(body, &about); err != nil {
 		t.Fatal(err)
 	}

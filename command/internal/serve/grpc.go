@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/command/internal/serve/oip"
 )
 
@@ -90,7 +90,7 @@ func (i *inference) ModelReady(_ context.Context, r *oip.ModelReadyRequest) (*oi
 
 // ServerMetadata implements the service.
 func (i *inference) ServerMetadata(context.Context, *oip.ServerMetadataRequest) (*oip.ServerMetadataResponse, error) {
-	return &oip.ServerMetadataResponse{Name: "valla", Version: valla.Version(), Extensions: extensions}, nil
+	return serverMetadata(), nil
 }
 
 // ModelMetadata implements the service.
@@ -100,16 +100,7 @@ func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest
 		return nil, err
 	}
 	defer v.release()
-	m := v.metadata()
-	tensors := func(list []metadataTensor) (out []*oip.ModelMetadataResponse_TensorMetadata) {
-		for _, t := range list {
-			out = append(out, &oip.ModelMetadataResponse_TensorMetadata{Name: t.Name, Datatype: t.Datatype, Shape: converted[int64](t.Shape)})
-		}
-		return out
-	}
-	return &oip.ModelMetadataResponse{
-		Name: m.Name, Versions: m.Versions, Platform: m.Platform, Inputs: tensors(m.Inputs), Outputs: tensors(m.Outputs), Properties: m.Properties,
-	}, nil
+	return v.metadata(), nil
 }
 
 // ModelInfer implements the service.
@@ -122,9 +113,12 @@ func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*
 	if p, ok := peer.FromContext(ctx); ok {
 		q.from = p.Addr.String()
 	}
-	md, _ := metadata.FromIncomingContext(ctx)
+	trace := propagation.MapCarrier{}
+	for _, name := range propagator.Fields() {
+		trace[name] = header(ctx, name)
+	}
 	var out *inferResponse
-	err = i.s.counted(propagator.Extract(ctx, carrier(md)), h, q, func() error {
+	err = i.s.counted(propagator.Extract(ctx, trace), h, q, func() error {
 		return q.holding(h, r.ModelVersion, func(q *request) error {
 			in, err := inferOf(r)
 			if err == nil {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
@@ -37,7 +38,7 @@ func (s *Server) routes() http.Handler {
 		}
 	})
 	for _, path := range []string{"GET /v2", "GET /v2/{$}"} {
-		mux.HandleFunc(path, s.guarded(plainly(s.serverMetadata)))
+		mux.HandleFunc(path, s.guarded(plainly(func(w http.ResponseWriter, _ *http.Request) { reply(w, serverMetadata()) })))
 	}
 	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
 		mux.HandleFunc("GET "+path, s.guarded(s.modelMetadata))
@@ -46,7 +47,7 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain)))
 	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
-	mux.HandleFunc("GET /metrics", s.guarded(plainly(s.o.metrics.handler().ServeHTTP)))
+	mux.HandleFunc("GET /metrics", s.guarded(plainly(promhttp.HandlerFor(s.o.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP)))
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /page.js", asset("page.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /page.css", asset("page.css", "text/css; charset=utf-8"))
@@ -154,19 +155,13 @@ func (s *Server) ready() error {
 		return errDraining
 	}
 	for _, h := range s.models {
-		if h.present() == "" {
-			return &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", h.name)}
+		v, err := h.take("")
+		if err != nil {
+			return err
 		}
+		v.release()
 	}
 	return nil
-}
-
-// extensions are the supported extensions of the protocol.
-var extensions = []string{"binary_tensor_data"}
-
-// serverMetadata describes the server.
-func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
-	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": extensions})
 }
 
 // version returns the present version of the model called name. If hash is not "", another version than
@@ -315,7 +310,7 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 	if err := q.model.Fill(ctx, g, o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
 		return nil, err
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPrediction, err)
+		return nil, &refusal{http.StatusInternalServerError, "no prediction: " + err.Error()}
 	}
 	s.o.metrics.rows.WithLabelValues(q.name).Add(float64(in.n))
 	if unusual := q.unusual(g); unusual > 0 {

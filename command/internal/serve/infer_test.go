@@ -143,7 +143,7 @@ func TestBinary(t *testing.T) {
 
 // TestDecode: the numbers of all datatypes.
 func TestDecode(t *testing.T) {
-	for datatype, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		raw  []byte
 		want float64
 	}{
@@ -152,16 +152,16 @@ func TestDecode(t *testing.T) {
 		"UINT64": {[]byte{0, 0, 0, 0, 0, 0, 0, 128}, 1 << 63}, "INT64": {[]byte{0, 0, 0, 0, 0, 0, 0, 128}, -1 << 63},
 		"FP16": {[]byte{0, 0xc1}, -2.5}, "FP32": {[]byte{0, 0, 32, 192}, -2.5}, "FP64": {[]byte{0, 0, 0, 0, 0, 0, 4, 192}, -2.5},
 	} {
-		if got := decode(datatype, c.raw); got != c.want || len(c.raw) != widths[datatype] {
-			t.Errorf("%s: %g, expected %g", datatype, got, c.want)
+		if got := datatypes[name].read(c.raw); got != c.want || len(c.raw) != datatypes[name].width {
+			t.Errorf("%s: %g, expected %g", name, got, c.want)
 		}
 	}
 	for bits, want := range map[uint16]float64{0: 0, 1: math.Ldexp(1, -24), 0x7bff: 65504, 0xfc00: math.Inf(-1), 0x3c00: 1, 0x0400: math.Ldexp(1, -14)} {
-		if got := decode("FP16", binary.LittleEndian.AppendUint16(nil, bits)); got != want {
+		if got := datatypes["FP16"].read(binary.LittleEndian.AppendUint16(nil, bits)); got != want {
 			t.Errorf("half %#x: %g, expected %g", bits, got, want)
 		}
 	}
-	if !math.IsNaN(decode("FP16", []byte{0x00, 0x7e})) {
+	if !math.IsNaN(datatypes["FP16"].read([]byte{0x00, 0x7e})) {
 		t.Error("half NaN is a number")
 	}
 	words, err := inputTensor{raw: []byte{2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0}, Datatype: "BYTES"}.cells(2)

@@ -1,43 +1,49 @@
 package serve
 
-import "strings"
+import (
+	"strings"
 
-// modelMetadata describes a model in the inference protocol.
-type modelMetadata struct {
-	Name       string            `json:"name"`       // name of the model
-	Versions   []string          `json:"versions"`   // the version that answers
-	Platform   string            `json:"platform"`   // always "valla"
-	Inputs     []metadataTensor  `json:"inputs"`     // accepted inputs
-	Outputs    []metadataTensor  `json:"outputs"`    // available outputs
-	Properties map[string]string `json:"properties"` // method, network, task and targets
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/command/internal/serve/oip"
+)
+
+// The messages of gRPC also serve as JSON: the protocol has the same names in both forms.
+
+// serverMetadata describes the server in the inference protocol.
+func serverMetadata() *oip.ServerMetadataResponse {
+	return &oip.ServerMetadataResponse{Name: "valla", Version: valla.Version(), Extensions: []string{"binary_tensor_data"}}
 }
 
-// metadata returns the description of the model.
-func (v *version) metadata() modelMetadata {
-	inputs := []metadataTensor{{"x", "FP64", append([]int{-1}, v.model.Task.Inputs.Shape...)}}
-	if v.columns() != nil {
-		inputs = nil
-		for _, f := range v.fields() {
-			datatype := "FP64"
-			if f.Text {
-				datatype = "BYTES"
-			}
-			inputs = append(inputs, metadataTensor{f.Name, datatype, []int{-1}})
-		}
+// metadata describes the model in the inference protocol: its version, its inputs and its outputs.
+func (v *version) metadata() *oip.ModelMetadataResponse {
+	var inputs, outputs []*oip.ModelMetadataResponse_TensorMetadata
+	if v.columns() == nil {
+		inputs = append(inputs, tensorMetadata("x", false, v.model.Task.Inputs.Shape))
 	}
-	var outputs []metadataTensor
+	for _, f := range v.fields() {
+		inputs = append(inputs, tensorMetadata(f.Name, f.Text, nil))
+	}
 	for _, o := range v.offered() {
-		datatype := "FP64"
-		if o.strings {
-			datatype = "BYTES"
-		}
-		outputs = append(outputs, metadataTensor{o.name, datatype, append([]int{-1}, o.row(v)...)})
+		outputs = append(outputs, tensorMetadata(o.name, o.strings, o.row(v)))
 	}
-	return modelMetadata{
+	return &oip.ModelMetadataResponse{
 		Name: v.name, Versions: []string{v.hash}, Platform: "valla", Inputs: inputs, Outputs: outputs,
 		Properties: map[string]string{
 			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Kind(),
 			"targets": strings.Join(v.model.Task.Targets(), ","),
 		},
 	}
+}
+
+// tensorMetadata describes an input or output of any number of rows, each of the given shape.
+func tensorMetadata(name string, text bool, row []int) *oip.ModelMetadataResponse_TensorMetadata {
+	return &oip.ModelMetadataResponse_TensorMetadata{Name: name, Datatype: datatypeOf(text), Shape: append([]int64{-1}, converted[int64](row)...)}
+}
+
+// datatypeOf returns the datatype of the tensors that the server sends, and of the columns that it takes.
+func datatypeOf(text bool) string {
+	if text {
+		return "BYTES"
+	}
+	return "FP64"
 }

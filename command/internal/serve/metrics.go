@@ -1,13 +1,11 @@
 package serve
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // metrics are the values that Prometheus reads. The labels are names of models, versions, statuses and
@@ -51,9 +49,9 @@ func (m *metrics) queue(h *hosted) {
 }
 
 // batch returns the function to which the queue of a model reports its batches.
-func (m *metrics) batch(model string) func(requests, rows int, waited time.Duration) {
+func (m *metrics) batch(model string) func(rows int, waited time.Duration) {
 	seconds, size := m.waited.WithLabelValues(model), m.batched.WithLabelValues(model)
-	return func(_, rows int, waited time.Duration) {
+	return func(rows int, waited time.Duration) {
 		seconds.Observe(waited.Seconds())
 		size.Observe(float64(rows))
 	}
@@ -63,9 +61,4 @@ func (m *metrics) batch(model string) func(requests, rows int, waited time.Durat
 func (m *metrics) request(model string, status int, took time.Duration) {
 	m.requests.WithLabelValues(model, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(model).Observe(took.Seconds())
-}
-
-// handler serves the metrics.
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

@@ -68,10 +68,12 @@ func (v *version) try(ctx context.Context) error {
 	return v.predict.Predict(ctx, row, &p)
 }
 
-// close waits until no request holds the version, and closes its queue.
+// close waits until no request holds the version, and closes its queue. A nil version has nothing to close.
 func (v *version) close() {
-	v.inflight.Wait()
-	v.queue.close()
+	if v != nil {
+		v.inflight.Wait()
+		v.queue.close()
+	}
 }
 
 // hashOf returns the first 16 hexadecimal digits of the SHA-256 sum of the file at path.
@@ -137,26 +139,25 @@ func (h *hosted) take(hash string) (*version, error) {
 
 // present returns the hash of the version that answers, or "" if no version is loaded.
 func (h *hosted) present() string {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	if h.current == nil {
+	v := h.acquire()
+	if v == nil {
 		return ""
 	}
-	return h.current.hash
+	defer v.release()
+	return v.hash
 }
 
 // release ends the use of the version by a request.
 func (v *version) release() { v.inflight.Done() }
 
-// replace makes v the version that answers. The old version is closed after its last request.
-func (h *hosted) replace(v *version) {
+// swap makes v the version that answers, and returns the version before, or nil. The caller closes the
+// version before.
+func (h *hosted) swap(v *version) *version {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	old := h.current
 	h.current = v
-	h.mu.Unlock()
-	if old != nil {
-		go old.close()
-	}
+	return old
 }
 
 // stamp shows whether a file has changed.

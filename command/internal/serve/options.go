@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -43,26 +44,16 @@ type Options struct {
 
 // complete returns the options with defaults filled in.
 func (o Options) complete() Options {
-	orElse(&o.MaxRows, 10_000)
-	orElse(&o.MaxBytes, 16<<20)
-	orElse(&o.Timeout, 10*time.Second)
-	orElse(&o.Queue, 256)
-	orElse(&o.BatchRows, 512)
-	orElse(&o.Reload, 2*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.MaxRows = cmp.Or(o.MaxRows, 10_000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 16<<20)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.Queue = cmp.Or(o.Queue, 256)
+	o.BatchRows = cmp.Or(o.BatchRows, 512)
+	o.Reload = cmp.Or(o.Reload, 2*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Tracer == nil {
 		o.Tracer = noop.NewTracerProvider().Tracer(TracerName)
 	}
 	o.metrics = newMetrics()
 	return o
-}
-
-// orElse sets *v to other if *v is the zero value.
-func orElse[T comparable](v *T, other T) {
-	var zero T
-	if *v == zero {
-		*v = other
-	}
 }

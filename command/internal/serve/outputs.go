@@ -356,11 +356,7 @@ func (a *answer) tensors(asked []requestOutput, parameters map[string]any) ([]ou
 		if err != nil {
 			return nil, err
 		}
-		t := outputTensor{Name: o.name, Shape: append([]int{a.n}, shape...), Datatype: "FP64", Data: values}
-		if o.strings {
-			t.Datatype = "BYTES"
-		}
-		out = append(out, t)
+		out = append(out, outputTensor{Name: o.name, Shape: append([]int{a.n}, shape...), Datatype: datatypeOf(o.strings), Data: values})
 	}
 	return out, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/task"
 )
 
 //go:embed web
@@ -64,22 +63,17 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 
 // asset returns a handler that serves a file of the page.
 func asset(name, kind string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		b, err := web.ReadFile("web/" + name)
-		if err != nil {
-			fail(w, http.StatusNotFound, name)
-			return
-		}
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(b)
+		http.ServeFileFS(w, r, web, "web/"+name)
 	}
 }
 
 // forPage returns the description of the model.
 func (v *version) forPage() pageModel {
 	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.model.Task.Kind(), Targets: v.model.Task.Targets()}
-	if _, classes := v.model.Task.Outputs.(*task.Classification); classes {
+	if v.classes() != nil {
 		p.Classes = v.classNames()
 	}
 	p.Fields = v.fields()

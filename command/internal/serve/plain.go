@@ -103,19 +103,6 @@ func (q *request) textRows(most int) (rows, error) {
 	return rows{set.X.Float64s(), table.N()}, nil
 }
 
-// byName returns the rows of columns with the given names.
-func (q *request) byName(names []string, columns []cells, most int) (rows, error) {
-	all := make(map[string]cells, len(names))
-	for i, name := range names {
-		name = strings.TrimSpace(name)
-		if _, twice := all[name]; twice {
-			return rows{}, fmt.Errorf("column %q is there twice", short(name))
-		}
-		all[name] = columns[i]
-	}
-	return q.columnRows(all, most)
-}
-
 // jsonRows reads a list of rows, or an object with the key "rows".
 func (q *request) jsonRows(most int) (rows, error) {
 	var body struct {
@@ -163,7 +150,7 @@ func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
 			columns[j].add(v)
 		}
 	}
-	return q.byName(names, columns, most)
+	return q.columnRows(columns, most)
 }
 
 // arrayRows reads rows that are arrays of numbers.
@@ -198,7 +185,7 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 			columns[j].add(v)
 		}
 	}
-	return q.byName(names, columns, most)
+	return q.columnRows(columns, most)
 }
 
 // cellText returns the text of a JSON value, as a CSV file has it.

@@ -55,28 +55,34 @@ type outputTensor struct {
 	Data       any            `json:"data,omitempty"`       // []float64 or []string
 }
 
-// metadataTensor describes an input or output of a model.
-type metadataTensor struct {
-	Name     string `json:"name"`     // name of the tensor
-	Datatype string `json:"datatype"` // element type
-	Shape    []int  `json:"shape"`    // lengths of the axes; −1 means any length
+// datatype is a type of numbers in the protocol.
+type datatype struct {
+	width int                    // bytes of a number
+	read  func(b []byte) float64 // returns the little-endian number at the start of b
 }
 
-// widths maps datatypes to the bytes of an element.
-var widths = map[string]int{
-	"BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8,
-	"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8, "FP16": 2, "FP32": 4, "FP64": 8,
+// datatypes are the types of numbers. The only other datatype is BYTES.
+var datatypes = map[string]datatype{
+	"BOOL":   {1, func(b []byte) float64 { return float64(b[0]) }},
+	"UINT8":  {1, func(b []byte) float64 { return float64(b[0]) }},
+	"INT8":   {1, func(b []byte) float64 { return float64(int8(b[0])) }},
+	"UINT16": {2, func(b []byte) float64 { return float64(binary.LittleEndian.Uint16(b)) }},
+	"INT16":  {2, func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) }},
+	"UINT32": {4, func(b []byte) float64 { return float64(binary.LittleEndian.Uint32(b)) }},
+	"INT32":  {4, func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }},
+	"UINT64": {8, func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }},
+	"INT64":  {8, func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }},
+	"FP16":   {2, func(b []byte) float64 { return float64(raw.Half(binary.LittleEndian.Uint16(b))) }},
+	"FP32":   {4, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
+	"FP64":   {8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
 }
 
 // size returns the number of elements, or an error for a shape that no tensor has or that is
 // larger than most.
 func (t inputTensor) size(most int) (int, error) {
-	n := 1
-	for _, d := range t.Shape {
-		if d < 0 || d > 0 && n > most/d {
-			return 0, fmt.Errorf("input %q: shape %v, expected at most %d elements", t.Name, t.Shape, most)
-		}
-		n *= d
+	n, err := raw.Count(t.Shape, most)
+	if err != nil {
+		return 0, fmt.Errorf("input %q: %w", t.Name, err)
 	}
 	return n, nil
 }
@@ -105,7 +111,7 @@ func (c *cells) add(v any) {
 
 // cells decodes the tensor, which has n elements by its shape.
 func (t inputTensor) cells(n int) (cells, error) {
-	if _, known := widths[t.Datatype]; !known && t.Datatype != "BYTES" {
+	if _, known := datatypes[t.Datatype]; !known && t.Datatype != "BYTES" {
 		return cells{}, fmt.Errorf("input %q: datatype %q, expected BOOL, UINT8 … INT64, FP16, FP32, FP64 or BYTES", t.Name, t.Datatype)
 	}
 	var c cells
@@ -195,13 +201,13 @@ func (t inputTensor) binary(n int) (cells, error) {
 	if t.Datatype == "BYTES" {
 		return t.binaryWords()
 	}
-	width := widths[t.Datatype]
-	if len(t.raw) != n*width {
-		return cells{}, fmt.Errorf("%d bytes, expected %d for %d elements of %s", len(t.raw), n*width, n, t.Datatype)
+	d := datatypes[t.Datatype]
+	if len(t.raw) != n*d.width {
+		return cells{}, fmt.Errorf("%d bytes, expected %d for %d elements of %s", len(t.raw), n*d.width, n, t.Datatype)
 	}
 	out := make([]float64, n)
 	for i := range out {
-		out[i] = decode(t.Datatype, t.raw[i*width:])
+		out[i] = d.read(t.raw[i*d.width:])
 	}
 	return cells{numbers: out}, nil
 }
@@ -218,34 +224,6 @@ func (t inputTensor) binaryWords() (c cells, err error) {
 		rest = rest[4+n:]
 	}
 	return c, nil
-}
-
-// decode returns the little-endian number of a datatype at the start of b.
-func decode(datatype string, b []byte) float64 {
-	le := binary.LittleEndian
-	switch datatype {
-	case "BOOL", "UINT8":
-		return float64(b[0])
-	case "INT8":
-		return float64(int8(b[0]))
-	case "UINT16":
-		return float64(le.Uint16(b))
-	case "INT16":
-		return float64(int16(le.Uint16(b)))
-	case "UINT32":
-		return float64(le.Uint32(b))
-	case "INT32":
-		return float64(int32(le.Uint32(b)))
-	case "UINT64":
-		return float64(le.Uint64(b))
-	case "INT64":
-		return float64(int64(le.Uint64(b)))
-	case "FP16":
-		return float64(raw.Half(le.Uint16(b)))
-	case "FP32":
-		return float64(math.Float32frombits(le.Uint32(b)))
-	}
-	return math.Float64frombits(le.Uint64(b))
 }
 
 // headerLength is the header of the binary extension that has the length of the JSON part.

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -10,17 +9,14 @@ import (
 	"github.com/go-valla/valla/gp"
 )
 
-// errFull refuses requests for which the queue has no room.
-var errFull = errors.New("the queue is full")
-
 // queue computes the requests to one version. It computes waiting requests together.
 type queue struct {
-	version *version                                       // version that predicts
-	jobs    chan *job                                      // waiting requests
-	rows    int                                            // most rows of a batch of several requests
-	delay   time.Duration                                  // time that a batch waits for more requests
-	observe func(requests, rows int, waited time.Duration) // receives the size and the waiting time of each batch
-	done    sync.WaitGroup                                 // workers
+	version *version                             // version that predicts
+	jobs    chan *job                            // waiting requests
+	rows    int                                  // most rows of a batch of several requests
+	delay   time.Duration                        // time that a batch waits for more requests
+	observe func(rows int, waited time.Duration) // receives the size and the waiting time of each batch
+	done    sync.WaitGroup                       // workers
 }
 
 // job is a request in the queue.
@@ -79,7 +75,7 @@ func (q *queue) work() {
 		b.add(first)
 		q.gather(&b)
 		if len(b.jobs) > 0 {
-			q.observe(len(b.jobs), b.n, time.Since(b.jobs[0].queued))
+			q.observe(b.n, time.Since(b.jobs[0].queued))
 			b.run(q.version)
 		}
 	}
@@ -94,27 +90,30 @@ func (q *queue) gather(b *batch) {
 		late = timer.C
 	}
 	for b.n < q.rows {
-		select {
-		case j, ok := <-q.jobs:
-			if !ok {
-				return
-			}
-			b.add(j)
-			continue
-		default:
-		}
-		if late == nil {
+		j := q.next(late)
+		if j == nil {
 			return
 		}
-		select {
-		case j, ok := <-q.jobs:
-			if !ok {
-				return
-			}
-			b.add(j)
-		case <-late:
-			return
-		}
+		b.add(j)
+	}
+}
+
+// next returns a waiting job. If there is none, next waits for a job until late; without late it does not
+// wait. next returns nil if there is no job.
+func (q *queue) next(late <-chan time.Time) *job {
+	select {
+	case j := <-q.jobs: // nil if the queue is closed
+		return j
+	default:
+	}
+	if late == nil {
+		return nil
+	}
+	select {
+	case j := <-q.jobs:
+		return j
+	case <-late:
+		return nil
 	}
 }
 

@@ -19,8 +19,13 @@ func (r *refusal) Error() string { return r.text }
 // errDraining refuses requests while the server shuts down.
 var errDraining = &refusal{http.StatusServiceUnavailable, "the server is shutting down"}
 
-// errPrediction is wrapped by the error of a model that cannot predict valid rows.
-var errPrediction = errors.New("no prediction")
+// errFull refuses requests for which the queue has no room.
+var errFull = &refusal{http.StatusTooManyRequests, "the queue is full"}
+
+// tooMany refuses n rows.
+func tooMany(n, most int) error {
+	return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("%d rows, expected at most %d in a request", n, most)}
+}
 
 // statusClosed is the status of a request whose client is gone.
 const statusClosed = 499
@@ -29,7 +34,6 @@ const statusClosed = 499
 // the client's: 400.
 func statusOf(err error) (status int, message string) {
 	var large *http.MaxBytesError
-	var many *tooManyError
 	var known *refusal
 	switch {
 	case err == nil:
@@ -38,12 +42,6 @@ func statusOf(err error) (status int, message string) {
 		return known.status, known.text
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", large.Limit)
-	case errors.As(err, &many):
-		return http.StatusRequestEntityTooLarge, err.Error()
-	case errors.Is(err, errFull):
-		return http.StatusTooManyRequests, err.Error()
-	case errors.Is(err, errPrediction):
-		return http.StatusInternalServerError, err.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable, "the request took too long"
 	case errors.Is(err, context.Canceled):

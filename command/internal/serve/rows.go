@@ -23,7 +23,7 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	if len(in) == 1 && !slices.Contains(v.columns(), in[0].Name) {
 		return v.wholeRows(in[0], most)
 	}
-	columns := make(map[string]cells, len(in))
+	byName := make(map[string]cells, len(in))
 	for _, t := range in {
 		n, err := t.size(most)
 		if err != nil {
@@ -33,10 +33,18 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 		if err != nil {
 			return rows{}, err
 		}
-		if _, twice := columns[t.Name]; twice {
+		if _, twice := byName[t.Name]; twice {
 			return rows{}, fmt.Errorf("input %q is there twice", t.Name)
 		}
-		columns[t.Name] = c
+		byName[t.Name] = c
+	}
+	var columns []cells
+	for _, name := range v.columns() {
+		c, ok := byName[name]
+		if !ok {
+			return rows{}, fmt.Errorf("no column %q", name)
+		}
+		columns = append(columns, c)
 	}
 	return v.columnRows(columns, most)
 }
@@ -82,19 +90,16 @@ func (v *version) columns() []string { return v.model.Task.Inputs.Columns() }
 // encoded says whether the network's inputs differ from the columns.
 func (v *version) encoded() bool { return v.model.Task.Inputs.Encoding != nil }
 
-// columnRows returns the rows of named columns of the same length, as valla predict reads them from a
-// file. It ignores columns that the model does not read.
-func (v *version) columnRows(columns map[string]cells, most int) (rows, error) {
+// columnRows returns the rows of the columns of the model, which have the same length, as valla predict
+// reads them from a file.
+func (v *version) columnRows(columns []cells, most int) (rows, error) {
 	names := v.columns()
 	if names == nil {
 		return rows{}, fmt.Errorf("columns, expected %s", v.expected())
 	}
 	all := make([]data.Cells, len(names))
 	for j, name := range names {
-		c, ok := columns[name]
-		if !ok {
-			return rows{}, fmt.Errorf("no column %q", name)
-		}
+		c := columns[j]
 		if c.len() > most {
 			return rows{}, tooMany(c.len(), most)
 		}
@@ -121,18 +126,4 @@ func short(s string) string {
 		return s[:40] + "…"
 	}
 	return s
-}
-
-// tooManyError refuses a request with too many rows.
-type tooManyError struct {
-	n    int // rows of the request
-	most int // most rows of a request
-}
-
-// tooMany refuses n rows.
-func tooMany(n, most int) error { return &tooManyError{n, most} }
-
-// Error implements error.
-func (e *tooManyError) Error() string {
-	return fmt.Sprintf("%d rows, expected at most %d in a request", e.n, e.most)
 }

@@ -73,13 +73,7 @@ func (s *Server) Close() {
 	s.stop()
 	s.work.Wait()
 	for _, h := range s.models {
-		h.mu.Lock()
-		v := h.current
-		h.current = nil
-		h.mu.Unlock()
-		if v != nil {
-			v.close()
-		}
+		h.swap(nil).close()
 	}
 }
 
@@ -144,7 +138,7 @@ func (s *Server) renew(ctx context.Context, h *hosted, file stamp) (before strin
 	if err != nil {
 		return before, err
 	}
-	h.replace(v)
+	go h.swap(v).close()
 	s.o.metrics.info.DeletePartialMatch(map[string]string{"model": h.name})
 	s.o.metrics.info.WithLabelValues(h.name, v.hash).Set(1)
 	s.o.Log.Info("model loaded", "model", h.name, "version", v.hash, "before", before, "file", h.path)

@@ -8,33 +8,10 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/grpc/metadata"
 )
 
 // propagator reads the trace of a client from its header traceparent (W3C Trace Context).
 var propagator propagation.TraceContext
-
-// carrier is metadata of gRPC, in which the propagator looks for a trace.
-type carrier metadata.MD
-
-// Get implements propagation.TextMapCarrier.
-func (c carrier) Get(key string) string {
-	for _, v := range metadata.MD(c).Get(key) {
-		return v
-	}
-	return ""
-}
-
-// Set implements propagation.TextMapCarrier.
-func (c carrier) Set(key, value string) { metadata.MD(c).Set(key, value) }
-
-// Keys implements propagation.TextMapCarrier.
-func (c carrier) Keys() (keys []string) {
-	for k := range c {
-		keys = append(keys, k)
-	}
-	return keys
-}
 
 // trace returns the id of the trace of the request, or "" if there is none.
 func (q *request) trace() string {

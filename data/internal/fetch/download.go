@@ -15,9 +15,8 @@ import (
 type download struct {
 	Options
 	File
-	part  string // the path under which the file is kept until it is complete
-	limit int64  // of a file of unknown size, in bytes
-	come  int64  // size of the part in the latest transfer, in bytes
+	part string // the path under which the file is kept until it is complete
+	come int64  // size of the part in the latest transfer, in bytes
 }
 
 // A refusal says that a mirror failed to deliver. A failure of the disk and a cancellation

@@ -41,25 +41,18 @@ type Options struct {
 	// it is not known. When the file is complete, the last call has done equal to total.
 	OnProgress func(file string, done, total int64)
 
-	limit int64 // replaces maxUnknown in tests
+	limit int64 // of a file of unknown size, in bytes; default maxUnknown
 }
 
 func (o Options) filled(d Dataset) Options {
-	if o.Client == nil {
-		o.Client = http.DefaultClient
-	}
 	if len(o.Mirrors) == 0 {
 		o.Mirrors = d.Mirrors
 	}
-	if o.Stall == 0 {
-		o.Stall = 30 * time.Second
-	}
-	if o.Rounds < 1 {
-		o.Rounds = 3
-	}
-	if o.Pause == 0 {
-		o.Pause = 2 * time.Second
-	}
+	o.Client = cmp.Or(o.Client, http.DefaultClient)
+	o.Stall = cmp.Or(o.Stall, 30*time.Second)
+	o.Rounds = cmp.Or(max(o.Rounds, 0), 3)
+	o.Pause = cmp.Or(o.Pause, 2*time.Second)
+	o.limit = cmp.Or(o.limit, maxUnknown)
 	return o
 }
 
@@ -96,7 +89,7 @@ func (o Options) get(ctx context.Context, d Dataset) error {
 		if err := os.MkdirAll(filepath.Dir(f.in(o.Dir)), 0o755); err != nil {
 			return err
 		}
-		dl := download{Options: o, File: f, part: f.in(o.Dir) + partial, limit: cmp.Or(o.limit, maxUnknown)}
+		dl := download{Options: o, File: f, part: f.in(o.Dir) + partial}
 		if err := dl.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w%s%s", f.Name, err, dl.kept(), d.advice(err, o.Dir))
 		}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"gorgonia.org/tensor"
 )
 
 // songs is text of Year's form; the real file has numbers of the same lengths.
@@ -33,7 +31,7 @@ func benchmark(b *testing.B, s Set, name string, content []byte) {
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := s.open([]string{path}, Options{Dtype: tensor.Float32}); err != nil {
+		if _, _, _, err := s.open([]string{path}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Each set says which data the set holds and which files hold the data.
 func Example() {
 	for _, s := range tabular.Sets() {
-		_, _, err := s.Open("no-such-folder", tabular.Options{})
+		_, _, _, err := s.Open("no-such-folder")
 		fmt.Println(s.Name, len(s.Features), "features,", s.Target, errors.Is(err, fs.ErrNotExist))
 	}
 	// Output:

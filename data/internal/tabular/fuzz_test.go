@@ -1,29 +1,29 @@
 package tabular
 
 import (
-	"math"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
-// sane fails the test unless a reader's rows are finite, and its error one line that
-// begins with the file's name.
-func sane(t *testing.T) (take, func(error)) {
-	rows := func(cells []float64) error {
-		for _, v := range cells {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Fatalf("row %v", cells)
-			}
+// sane fails the test unless a set reads the content as finite numbers or refuses it with an
+// error of one line, which begins with the file's name.
+func sane(t *testing.T, s Set, content []byte, parquet bool) {
+	path := put(t, "file", content)
+	s.most, s.split = 1000, counts(2, 1) // a few bytes can hold very many rows
+	r := s.reading(true)
+	if err := r.file(path, parquet); err != nil {
+		expectError(t, err, path)
+		if !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("error %q does not begin with the file", err)
 		}
-		return nil
 	}
-	return rows, func(err error) {
-		if err != nil {
-			expectError(t, err, "file:")
-			if err.Error()[:5] != "file:" {
-				t.Errorf("error %q does not begin with the file", err)
-			}
+	for _, v := range append(r.x, r.y...) {
+		if !kernel.Finite(v) {
+			t.Fatalf("values %v, %v", r.x, r.y)
 		}
 	}
 }
@@ -37,11 +37,16 @@ func FuzzCSV(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, content []byte, bare bool) {
-		fields := numbers("a", "b")
-		fields[1].convert, fields[1].expected = minutes, "a time"
-		rows, check := sane(t)
-		_, err := decodeCSV("file", section(content), layout{fields: fields, bare: bare}, rows)
-		check(err)
+		s := plain()
+		s.text.bare = bare
+		s.text.derive = func(cells, row []float64) error {
+			copy(row, cells)
+			if _, ok := minutes(cells[1]); !ok {
+				return errors.New("expected a time")
+			}
+			return nil
+		}
+		sane(t, s, content, false)
 	})
 }
 
@@ -53,17 +58,7 @@ func FuzzPacked(f *testing.F) {
 		f.Add(seed)
 		f.Add(seed[:len(seed)*2/3])
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		rows, check := sane(t)
-		n := 0
-		_, err := decodeCSV("file", section(content), plain().csv, func(cells []float64) error {
-			if n++; n > 1000 { // a few bytes can hold very many rows
-				return errEnough
-			}
-			return rows(cells)
-		})
-		check(err)
-	})
+	f.Fuzz(func(t *testing.T, content []byte) { sane(t, plain(), content, false) })
 }
 
 func FuzzParquet(f *testing.F) {
@@ -76,14 +71,5 @@ func FuzzParquet(f *testing.F) {
 	for i := 0; i < len(good); i += 97 {
 		f.Add(flip([]byte(string(good)), i))
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		rows, check := sane(t)
-		n := 0
-		check(decodeParquet("file", section(content), taxi().parquet, func(cells []float64) error {
-			if n++; n > 1000 {
-				return errEnough
-			}
-			return rows(cells)
-		}))
-	})
+	f.Fuzz(func(t *testing.T, content []byte) { sane(t, taxi(), content, true) })
 }

@@ -4,14 +4,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"gorgonia.org/tensor"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // put writes a file in a new folder and returns its path.
@@ -22,10 +22,6 @@ func put(t testing.TB, name string, content []byte) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func section(content []byte) *io.SectionReader {
-	return io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content)))
 }
 
 // zipped returns an archive of files that all hold content.
@@ -52,8 +48,8 @@ func zipped(t testing.TB, content []byte, names ...string) []byte {
 // is for validation, and the rest are for testing.
 func plain() Set {
 	return Set{
-		Name: "plain", Features: []string{"a"}, Target: "b", Folder: "p",
-		files: packed("p.csv"), csv: layout{fields: numbers("a", "b")}, split: counts(2, 1),
+		Dataset: fetch.Dataset{Name: "plain"}, Features: []string{"a"}, Target: "b", Folder: "p",
+		files: packed("p.csv"), text: layout{columns: []string{"a", "b"}}, split: counts(2, 1),
 	}
 }
 
@@ -63,31 +59,34 @@ func small(s Set) Set {
 	return s
 }
 
-// values returns the features and targets of a set, as it was read.
-func values(t testing.TB, s Set, o Options, paths ...string) (x, y []float64, r *Report) {
+// values returns the features and targets of a set, as it was read, and how many rows were read.
+func values(t testing.TB, s Set, paths ...string) (x, y []float64, read int) {
 	t.Helper()
-	splits, r, err := s.open(paths, o)
+	r, err := s.read(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []*tensor.Dense{splits.Train.X, splits.Validation.X, splits.Test.X} {
-		x = append(x, wide(part)...)
+	train, validation, test, err := s.open(paths)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, part := range []*tensor.Dense{splits.Train.Y, splits.Validation.Y, splits.Test.Y} {
-		y = append(y, wide(part)...)
+	for _, part := range []*data.Set{train, validation, test} {
+		x, y = append(x, part.X.Float64s()...), append(y, part.Y.Float64s()...)
 	}
-	return x, y, r
+	if len(y) != r.kept {
+		t.Errorf("%d rows in the parts, but %d rows were kept", len(y), r.kept)
+	}
+	return x, y, r.read
 }
 
-func wide(t *tensor.Dense) []float64 {
-	if t.Dtype() == tensor.Float64 {
-		return t.Float64s()
+// refused returns the error of a set that must not be read, and fails if the parts come with it.
+func refused(t testing.TB, s Set, paths ...string) error {
+	t.Helper()
+	train, validation, test, err := s.open(paths)
+	if train != nil || validation != nil || test != nil {
+		t.Error("half a result comes with the error")
 	}
-	out := make([]float64, 0, t.Size())
-	for _, v := range t.Float32s() {
-		out = append(out, float64(v))
-	}
-	return out
+	return err
 }
 
 // expectError fails unless err is one line that says all of say.

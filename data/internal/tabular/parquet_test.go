@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla/data/internal/fetch"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/parquet-go/parquet-go"
 )
@@ -84,15 +85,11 @@ func TestTaxi(t *testing.T) {
 	}
 	one := put(t, "yellow_tripdata_2023-01.parquet", written(t, 1700, rides[:4000]...))
 	two := put(t, "yellow_tripdata_2023-02.parquet", written(t, 1<<30, rides[4000:]...))
-	x, y, r := values(t, taxi(), Options{}, one, two)
+	x, y, r := values(t, taxi(), one, two)
 	expectEqual(t, "features", x, wantX)
 	expectEqual(t, "targets", y, wantY)
-	if r.Rows != 5000 || r.Kept != len(wantY) || r.Dropped[0].Rows != low || r.Dropped[1].Rows != high || low == 0 || high == 0 {
-		t.Errorf("report %v, want %d and %d dropped", r, low, high)
-	}
-	info, err := os.Stat(one)
-	if err != nil || r.Bytes <= info.Size() {
-		t.Errorf("%d bytes, of which the first file has %d (%v)", r.Bytes, info.Size(), err)
+	if r != 5000 || len(y)+low+high != r || low == 0 || high == 0 {
+		t.Errorf("%d rows read and %d kept, want %d and %d dropped", r, len(y), low, high)
 	}
 }
 
@@ -106,18 +103,18 @@ func TestTaxiFilterEnds(t *testing.T) {
 	}
 	s := taxi()
 	s.split = counts(2, 1)
-	x, _, r := values(t, s, Options{}, put(t, "a.parquet", written(t, 3, rides...)))
+	x, _, r := values(t, s, put(t, "a.parquet", written(t, 3, rides...)))
 	expectEqual(t, "durations", []float64{x[7], x[15], x[23], x[31]}, []float64{10, 18000, 11, 12})
-	if r.Dropped[0].Rows != 2 || r.Dropped[1].Rows != 1 {
-		t.Errorf("dropped %v", r.Dropped)
+	if r != 7 || len(x) != 4*8 {
+		t.Errorf("%d rows and %d values", r, len(x))
 	}
 }
 
 // stamps is a set of a time and a number.
 func stamps() Set {
 	return Set{
-		Name: "stamps", Features: []string{"a"}, Target: "b", split: counts(1, 1),
-		parquet: layout{fields: []field{{name: "a", time: true}, {name: "b"}}},
+		Dataset: fetch.Dataset{Name: "stamps"}, Features: []string{"a"}, Target: "b", split: counts(1, 1),
+		parquet: layout{columns: []string{"a", "b"}},
 	}
 }
 
@@ -131,10 +128,10 @@ func TestTimeUnits(t *testing.T) {
 		A int64 `parquet:"a,timestamp(nanosecond)"`
 		B int32 `parquet:"b"`
 	}
-	x, y, _ := values(t, stamps(), Options{}, put(t, "a.parquet", written(t, 9, milli{-5, 1}, milli{5, 2}, milli{1e12, 0.5})))
+	x, y, _ := values(t, stamps(), put(t, "a.parquet", written(t, 9, milli{-5, 1}, milli{5, 2}, milli{1e12, 0.5})))
 	expectEqual(t, "milliseconds", x, []float64{-5000, 5000, 1e15})
 	expectEqual(t, "numbers", y, []float64{1, 2, 0.5})
-	x, y, _ = values(t, stamps(), Options{}, put(t, "a.parquet", written(t, 9, nano{-1, 1}, nano{1999, -2}, nano{-2000, 3})))
+	x, y, _ = values(t, stamps(), put(t, "a.parquet", written(t, 9, nano{-1, 1}, nano{1999, -2}, nano{-2000, 3})))
 	expectEqual(t, "nanoseconds", x, []float64{-1, 1, -2})
 	expectEqual(t, "numbers", y, []float64{1, -2, 3})
 }
@@ -145,10 +142,6 @@ func TestMalformedParquet(t *testing.T) {
 	null.From, nan.Distance = nil, new(math.NaN())
 	far := aRide(3)
 	far.Pickup = new(int64(1) << 60)
-	type noTime struct {
-		A int64 `parquet:"a"`
-		B int64 `parquet:"b"`
-	}
 	type words struct {
 		A int64  `parquet:"a,timestamp(microsecond)"`
 		B string `parquet:"b"`
@@ -178,78 +171,75 @@ func TestMalformedParquet(t *testing.T) {
 		"short":          {taxi(), []byte("PAR1PAR1"), []string{"found only 8 bytes"}},
 		"cut off":        {taxi(), good[:len(good)/2], []string{"at the end of a Parquet file", "it is cut off"}},
 		"description":    {taxi(), append([]byte("PAR1"), "\xff\xff\xff\xffPAR1"...), []string{"4294967295 bytes of description in a file of 12"}},
-		"no rows":        {taxi(), written[rideRow](t, 9), []string{"expected rows of numbers, found none"}},
-		"other columns":  {taxiGreen(), good, []string{`expected a column "lpep_pickup_datetime", found `, `"tpep_pickup_datetime"`}},
-		"no value":       {taxi(), written(t, 1, aRide(1), null), []string{`row 1 (counting from 0), column "PULocationID": expected a value, found "<null>"`}},
+		"no rows":        {taxi(), written[rideRow](t, 9), []string{": no rows"}},
+		"other columns":  {taxiGreen(), good, []string{`no column "lpep_pickup_datetime"; it has `, `"tpep_pickup_datetime"`}},
+		"no value":       {taxi(), written(t, 1, aRide(1), null), []string{`row 1 (counting from 0), column "PULocationID": expected a number, found ""`}},
 		"NaN":            {taxi(), written(t, 9, aRide(1), nan), []string{`row 1 (counting from 0), column "trip_distance": expected a finite number, found "NaN"`}},
-		"far away":       {taxi(), written(t, 2, aRide(1), aRide(2), far), []string{`row 2 (counting from 0), column "tpep_pickup_datetime": expected a value of at most 9007199254740992`}},
+		"far away":       {taxi(), written(t, 2, aRide(1), aRide(2), far), []string{`row 2 (counting from 0), column "tpep_pickup_datetime": 1152921504606846976 is beyond 2⁵³ and was rounded`}},
 		"few rows":       {small(taxi()), written(t, 9, aRide(1), aRide(2)), []string{"expected rows for training", "found 2 and kept 2"}},
-		"integer times":  {stamps(), written(t, 9, noTime{1, 2}), []string{`column "a": expected timestamps, found INT`}},
-		"words":          {stamps(), written(t, 9, words{1, "2"}), []string{`column "b": expected numbers, found STRING`}},
-		"lists":          {stamps(), written(t, 9, list{1, []int64{2}}), []string{`column "b": expected numbers, found lists`}},
-		"unsigned":       {stamps(), written(t, 9, unsigned{1, 2}), []string{`column "b": expected numbers, found INT(64,false)`}},
-		"group of names": {stamps(), written(t, 9, group{A: 1}), []string{`expected a column "b", found "a", "B"`}},
+		"words":          {stamps(), written(t, 9, words{1, "2"}), []string{`row 0 (counting from 0), column "b": expected a number, found "2"`}},
+		"lists":          {stamps(), written(t, 9, list{1, []int64{2}}), []string{`column "b": expected numbers, text, booleans, dates or times, found list`}},
+		"too large":      {stamps(), written(t, 9, unsigned{1, 1 << 60}), []string{`row 0 (counting from 0), column "b": 1152921504606846976 is beyond 2⁵³`}},
+		"group of names": {stamps(), written(t, 9, group{A: 1}), []string{`no column "b"; it has "a", "B.C"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := put(t, "file.parquet", c.content)
-			splits, report, err := c.set.open([]string{path}, Options{})
-			expectError(t, err, append(c.say, path)...)
-			if splits != nil || report != nil {
-				t.Error("half a result comes with the error")
-			}
+			expectError(t, refused(t, c.set, path), append(c.say, path)...)
 		})
 	}
 }
 
-// Wherever a file is cut off it is refused, and wherever a byte is wrong nothing
-// worse happens than an error.
+// A file that is cut off is refused, and where a byte is wrong nothing worse happens than an error.
+// Package data tests every place of a file.
 func TestDamagedParquet(t *testing.T) {
 	var rides []rideRow
 	for i := range 20 {
 		rides = append(rides, aRide(i))
 	}
 	good := written(t, 7, rides...)
+	path := put(t, "a.parquet", nil)
 	decode := func(content []byte) error {
-		return decodeParquet("a.parquet", section(content), taxi().parquet, func([]float64) error { return nil })
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return taxi().check(path, true)
 	}
-	for n := range good {
+	for n := 0; n < len(good); n += 97 {
 		expectError(t, decode(good[:n]), "a.parquet: ")
 	}
+	const step = 41
 	refused := 0
-	for i := range good {
+	for i := 0; i < len(good); i += step {
 		if err := decode(flip(bytes.Clone(good), i)); err != nil {
 			expectError(t, err, "a.parquet: ")
 			refused++
 		}
 	}
-	if refused < len(good)/2 {
-		t.Errorf("only %d of %d damaged files are refused", refused, len(good))
+	if refused < len(good)/step/2 {
+		t.Errorf("only %d of %d damaged files are refused", refused, len(good)/step)
 	}
 }
 
-// Memory is reserved for the rows that files claim to have, but for no more rows than they
-// have bytes. Files with more rows than that are read all the same.
-func TestExpect(t *testing.T) {
+// Memory is reserved for the rows that a file claims to have. A file with many rows in few bytes
+// is read all the same.
+func TestReserve(t *testing.T) {
 	path := put(t, "a.parquet", written(t, 9, aRide(1), aRide(2), aRide(3), aRide(4)))
-	if n, err := small(taxi()).expect([]string{path, path}); err != nil || n != 8 {
-		t.Errorf("expects %d rows (%v), want 8", n, err)
+	r, err := small(taxi()).read([]string{path, path})
+	if err != nil || r.kept != 8 || len(r.x) != 64 || len(r.y) != 8 {
+		t.Fatalf("%d rows (%v)", r.kept, err)
 	}
-	if n, err := small(taxi()).expect([]string{"a.csv"}); n != 0 || err != nil {
-		t.Errorf("expects %d rows of a CSV file (%v)", n, err)
-	}
-	if _, err := small(taxi()).expect([]string{"absent.parquet"}); !os.IsNotExist(err) {
-		t.Errorf("error %v", err)
+	for _, c := range [][2]int{{5, 5}, {mostReserved + 1, mostReserved}, {1 << 60, mostReserved}} {
+		r := stamps().reading(true)
+		if r.reserve(c[0]); cap(r.x) < c[1] || cap(r.x) > 2*c[1] || cap(r.y) < c[1] || cap(r.y) > 2*c[1] {
+			t.Errorf("%d rows: room for %d and %d values", c[0], cap(r.x), cap(r.y))
+		}
 	}
 	type same struct {
 		A int64 `parquet:"a,timestamp(microsecond),dict"`
 		B int64 `parquet:"b,dict"`
 	}
-	content := written(t, 1<<30, slices.Repeat([]same{{1, 2}}, 20000)...)
-	path = put(t, "a.parquet", content)
-	if n, err := stamps().expect([]string{path}); err != nil || n != len(content) || n >= 20000 {
-		t.Errorf("expects %d rows of %d bytes (%v)", n, len(content), err)
-	}
-	if _, y, _ := values(t, stamps(), Options{}, path); len(y) != 20000 {
+	path = put(t, "a.parquet", written(t, 1<<30, slices.Repeat([]same{{1, 2}}, 20000)...))
+	if _, y, _ := values(t, stamps(), path); len(y) != 20000 {
 		t.Errorf("%d rows", len(y))
 	}
 }

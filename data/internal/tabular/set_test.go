@@ -26,11 +26,11 @@ func TestSets(t *testing.T) {
 		if s.Title == "" || s.Folder == "" || len(s.Features) < 8 || s.Target == "" || len(s.files) == 0 || s.split == nil {
 			t.Errorf("%s: %+v", s.Name, s)
 		}
-		if len(s.csv.fields) != len(s.Features)+1 {
-			t.Errorf("%s: %d fields for %d features", s.Name, len(s.csv.fields), len(s.Features))
+		if len(s.text.columns) != len(s.Features)+1 {
+			t.Errorf("%s: %d columns for %d features", s.Name, len(s.text.columns), len(s.Features))
 		}
-		d := s.Download
-		if d.Name != s.Name || d.Source == "" || d.Licence == "" || len(d.Files) != 1 || len(d.Mirrors) == 0 && d.Manual == "" {
+		d := s.Dataset
+		if d.Source == "" || d.Licence == "" || len(d.Files) != 1 || len(d.Mirrors) == 0 && d.Manual == "" {
 			t.Errorf("%s: %+v", s.Name, d)
 		}
 		if f := d.Files[0]; (f.Size == 0 || f.SHA256 == "") && f.Check == nil {
@@ -46,13 +46,14 @@ func TestSets(t *testing.T) {
 // finds no fault.
 func TestOtherForms(t *testing.T) {
 	s := plain()
-	s.Download = fetch.Dataset{Name: "plain", Files: []fetch.File{{Name: "p.csv.zip", Size: 7, SHA256: "other"}}, Or: s.whole}
+	s.Files = []fetch.File{{Name: "p.csv.zip", Size: 7, SHA256: "other"}}
+	s.checked()
 	for _, c := range []struct {
 		content string
 		missing int
 	}{{"a,b\n1,2\n", 1}, {"a\n1\n2\n3\n4\n", 1}, {"a,b\n1,2\n3,4\n5,6\n7,8\n", 0}} {
 		path := put(t, "p.csv", []byte(c.content))
-		missing, err := s.Download.Missing(filepath.Dir(path))
+		missing, err := s.Missing(filepath.Dir(path))
 		if err != nil || len(missing) != c.missing {
 			t.Errorf("%q: %d files missing (%v), want %d", c.content, len(missing), err, c.missing)
 		}
@@ -63,12 +64,12 @@ func TestOtherForms(t *testing.T) {
 func TestFind(t *testing.T) {
 	s := taxi()
 	in := filepath.Join(t.TempDir(), "taxi")
-	_, _, err := s.Open(in, Options{})
+	_, _, _, err := s.Open(in)
 	expectError(t, err, "no file "+filepath.Join(in, "yellow_tripdata_"), "taxi.csv.zip: ")
 	if err := os.MkdirAll(filepath.Join(in, "yellow_tripdata_2022-01.parquet"), 0o755); err != nil { // a folder
 		t.Fatal(err)
 	}
-	_, _, err = s.Open(in, Options{})
+	_, _, _, err = s.Open(in)
 	expectError(t, err, "no file "+filepath.Join(in, "yellow_tripdata_"), "taxi.csv.zip: ")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want %v", err, fs.ErrNotExist)
@@ -96,20 +97,19 @@ func many(n int) []byte {
 	return b
 }
 
-// Shuffling keeps rows whole, depends on the seed alone, and is off by default.
+// Shuffling keeps rows whole, gives the same order every time, and is off by default.
 func TestShuffle(t *testing.T) {
 	path := put(t, "p.csv", many(300))
 	s := plain()
-	ordered, _, _ := values(t, s, Options{Seed: 1}, path)
+	ordered, _, _ := values(t, s, path)
 	if !slices.IsSorted(ordered) {
 		t.Error("rows out of order")
 	}
 	s.shuffled = true
-	a, y, _ := values(t, s, Options{Seed: 1}, path)
-	again, _, _ := values(t, s, Options{Seed: 1, Dtype: tensor.Float32}, path)
-	other, _, _ := values(t, s, Options{Seed: 2}, path)
-	if !slices.Equal(a, again) || slices.Equal(a, other) || slices.IsSorted(a) {
-		t.Error("not the same order for the same seed, or not another one for another")
+	a, y, _ := values(t, s, path)
+	again, _, _ := values(t, s, path)
+	if !slices.Equal(a, again) || slices.IsSorted(a) {
+		t.Error("not the same order, or not a random one")
 	}
 	for i := range a {
 		if y[i] != -a[i] {
@@ -121,26 +121,15 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-func TestDtype(t *testing.T) {
-	path := put(t, "p.csv", []byte("a,b\n0.1,1\n1e30,2\n3,3\n4,4\n"))
-	x, _, _ := values(t, plain(), Options{Dtype: tensor.Float32}, path)
-	expectEqual(t, "features", x, []float64{float64(float32(0.1)), float64(float32(1e30)), 3, 4})
-	path = put(t, "p.csv", []byte("a,b\n0,1\n1e39,2\n3,3\n4,4\n"))
-	_, _, err := plain().open([]string{path}, Options{Dtype: tensor.Float32})
-	expectError(t, err, path+":3: ", "expected one that float32 can hold, found 1e+39")
-	_, _, err = plain().open([]string{path}, Options{Dtype: tensor.Int})
-	expectError(t, err, "type int, expected float32 or float64")
-}
-
 // The parts lie one after the other in memory of just the table's size.
 func TestOnePiece(t *testing.T) {
 	s := plain()
 	s.rows, s.split = 100, shares(0.8, 0.1)
-	splits, _, err := s.open([]string{put(t, "p.csv", many(100))}, Options{})
+	train, validation, test, err := s.open([]string{put(t, "p.csv", many(100))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []*tensor.Dense{splits.Train.X, splits.Validation.X, splits.Test.X}
+	parts := []*tensor.Dense{train.X, validation.X, test.X}
 	at, sizes := uintptr(0), []int{80, 10, 10}
 	for i, part := range parts {
 		v := part.Float64s()
@@ -160,13 +149,5 @@ func TestShares(t *testing.T) {
 	a, b := shares(0.8, 0.1)(67109)
 	if a != 53687 || b != 6710 { // Python: int(67109*0.8), int(67109*0.1)
 		t.Errorf("%d and %d rows", a, b)
-	}
-}
-
-func TestReport(t *testing.T) {
-	r := Report{Name: "x", Files: []string{"a/b.csv", "c.csv"}, Bytes: 3e6, Rows: 10, Kept: 7, Elapsed: 2e9, Dropped: []Dropped{{"too short", 3}}}
-	want := "x: 10 rows of b.csv, c.csv read (3.0 MB, 2 MB/s), 7 kept; 3 dropped: too short"
-	if r.String() != want {
-		t.Errorf("%q, want %q", r.String(), want)
 	}
 }

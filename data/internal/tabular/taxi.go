@@ -12,26 +12,40 @@ import (
 // The paper's code takes January 2023 and divides it in order. If the folder holds several
 // months, they are read one after the other.
 func taxi() Set {
-	s := rides("tpep", Set{
-		Name:   "taxi",
-		Title:  "Yellow taxi rides, January 2023 (New York City Taxi and Limousine Commission)",
+	return rides("tpep", Set{
+		Dataset: fetch.Dataset{
+			Name:  "taxi",
+			Title: "Yellow taxi rides, January 2023 (New York City Taxi and Limousine Commission)",
+			Files: []fetch.File{{Name: "yellow_tripdata_2023-01.parquet"}},
+		},
 		Folder: "taxi",
 		files:  append([]string{"yellow_tripdata_[0-9][0-9][0-9][0-9]-[0-9][0-9].parquet"}, packed("taxi.csv")...),
 	})
-	s.Download = rideFiles(s, fetch.File{
-		Name: "yellow_tripdata_2023-01.parquet", Check: s.check(true),
-	})
-	return s
 }
 
-// The filters need the place of the duration in a row, and ride the number of columns.
-const (
-	rideDuration = 7 // in seconds
-	rideColumns  = 9
-)
+// taxiGreen is a small table with the same columns as Taxi: the rides of the green taxis,
+// which serve the outer boroughs, in the same month.
+func taxiGreen() Set {
+	const file = "green_tripdata_2023-01.parquet"
+	return rides("lpep", Set{
+		Dataset: fetch.Dataset{
+			Name:  "taxi-green",
+			Title: "Green taxi rides, January 2023 (New York City Taxi and Limousine Commission)",
+			Files: []fetch.File{{
+				Name: file, Size: 1856865,
+				SHA256: "1851c96c36f344686937654f1df392c74bbdb31c00b019bea3dfeca3780c2e94",
+			}},
+		},
+		Folder: "taxi_proxy",
+		files:  append([]string{file}, packed("green_2023-01_8feat.csv")...),
+	})
+}
 
-// rides adds the features, the target, the filters and the split that all tables of taxi rides
-// share. The names of the columns with times begin with prefix.
+// rideDuration is the place of the duration, in seconds, in a row.
+const rideDuration = 7
+
+// rides adds the features, the target, the filter, the split and the address that all tables of
+// taxi rides share. The names of the columns with times begin with prefix.
 //
 // The features come from the paper's code: the start's seconds since midnight, day of the
 // week (Monday is 0), day of the month and month, the zones of start and end, the distance in
@@ -39,25 +53,25 @@ const (
 // than 10 seconds or more than 5 hours are dropped. A CSV file has these nine columns, and a
 // Parquet file has the commission's columns.
 func rides(prefix string, s Set) Set {
+	s.Source = "https://www.nyc.gov/site/tlc/about/tlc-trip-record-data.page"
+	s.Licence = "NYC Open Data terms of use"
+	s.Mirrors = []string{"https://d37ci6vzurychx.cloudfront.net/trip-data/"}
 	zones := []string{"PULocationID", "DOLocationID", "trip_distance"}
 	s.Features = slices.Concat([]string{"time_of_day", "day_of_week", "day_of_month", "month"}, zones, []string{"trip_duration"})
 	s.Target = "total_amount"
-	s.csv.fields = numbers(append(slices.Clone(s.Features), s.Target)...)
-	s.parquet.fields = slices.Concat(
-		[]field{{name: prefix + "_pickup_datetime", time: true}, {name: prefix + "_dropoff_datetime", time: true}},
-		numbers(append(zones, s.Target)...))
-	s.parquet.derive = ride
-	s.filters = []filter{
-		{"trip_duration of less than 10 s", func(row []float64) bool { return row[rideDuration] < 10 }},
-		{"trip_duration of more than 5 h", func(row []float64) bool { return row[rideDuration] > 5*3600 }},
+	s.text.columns = append(slices.Clone(s.Features), s.Target)
+	s.parquet = layout{
+		columns: slices.Concat([]string{prefix + "_pickup_datetime", prefix + "_dropoff_datetime"}, zones, []string{s.Target}),
+		derive:  ride,
 	}
+	s.drop = func(row []float64) bool { return row[rideDuration] < 10 || row[rideDuration] > 5*3600 }
 	s.split = shares(0.8, 0.1)
 	return s
 }
 
 // ride computes a row from the cells of a Parquet file: start and end in microseconds since
 // 1970, the two zones, the distance and the amount.
-func ride(cells, row []float64) {
+func ride(cells, row []float64) error {
 	const second, day = 1e6, 24 * 3600 * 1e6
 	start, end := cells[0], cells[1]
 	days := math.Floor(start / day)
@@ -68,18 +82,6 @@ func ride(cells, row []float64) {
 	row[3] = float64(date.Month())
 	copy(row[4:rideDuration], cells[2:5])
 	row[rideDuration] = (end - start) / second
-	row[rideColumns-1] = cells[5]
-}
-
-// rideFiles describes one file of the commission and its address.
-func rideFiles(s Set, f fetch.File) fetch.Dataset {
-	return fetch.Dataset{
-		Name:    s.Name,
-		Title:   s.Title,
-		Source:  "https://www.nyc.gov/site/tlc/about/tlc-trip-record-data.page",
-		Licence: "NYC Open Data terms of use",
-		Mirrors: []string{"https://d37ci6vzurychx.cloudfront.net/trip-data/"},
-		Files:   []fetch.File{f},
-		Or:      s.whole,
-	}
+	row[rideDuration+1] = cells[5]
+	return nil
 }

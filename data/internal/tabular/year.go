@@ -13,27 +13,23 @@ import (
 // training, 63,715 for validation and 51,630 for testing.
 func year() Set {
 	features := slices.Concat(series("TimbreAvg", 12), series("TimbreCovariance", 78))
-	s := Set{
-		Name:     "year",
-		Title:    "Year prediction, Million Song Dataset (Bertin-Mahieux, Ellis, Whitman and Lamere 2011)",
+	return Set{
+		Dataset: fetch.Dataset{
+			Name:    "year",
+			Title:   "Year prediction, Million Song Dataset (Bertin-Mahieux, Ellis, Whitman and Lamere 2011)",
+			Source:  "https://archive.ics.uci.edu/dataset/203/yearpredictionmsd",
+			Licence: "CC BY 4.0",
+			Mirrors: []string{"https://archive.ics.uci.edu/static/public/203/"},
+			Files:   []fetch.File{{Name: "yearpredictionmsd.zip"}},
+		},
 		Folder:   "year",
 		Features: features,
 		Target:   "Year",
 		files:    append(packed("YearPredictionMSD.txt"), "yearpredictionmsd.zip"),
-		csv:      layout{bare: true, fields: numbers(append([]string{"Year"}, features...)...), derive: lastFirst},
+		text:     layout{columns: append([]string{"Year"}, features...), bare: true, derive: lastFirst},
 		rows:     515345,
 		split:    counts(400000, 63715),
 	}
-	s.Download = fetch.Dataset{
-		Name:    s.Name,
-		Title:   s.Title,
-		Source:  "https://archive.ics.uci.edu/dataset/203/yearpredictionmsd",
-		Licence: "CC BY 4.0",
-		Mirrors: []string{"https://archive.ics.uci.edu/static/public/203/"},
-		Files:   []fetch.File{{Name: "yearpredictionmsd.zip", Check: s.check(false)}},
-		Or:      s.whole,
-	}
-	return s
 }
 
 // series returns the names name1, name2, ..., namen.
@@ -46,7 +42,8 @@ func series(name string, n int) []string {
 }
 
 // lastFirst makes a row from cells that begin with the target, which it moves to the end.
-func lastFirst(cells, row []float64) {
+func lastFirst(cells, row []float64) error {
 	copy(row, cells[1:])
 	row[len(row)-1] = cells[0]
+	return nil
 }

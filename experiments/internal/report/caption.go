@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,12 +26,7 @@ func extremes(cells []*result.Cell, value func(*result.Cell) float64) (low, high
 	if len(cells) < 2 {
 		return nil, nil
 	}
-	by := func(a, b *result.Cell) int {
-		if value(a) < value(b) {
-			return -1
-		}
-		return oneIf(value(a) > value(b))
-	}
+	by := func(a, b *result.Cell) int { return cmp.Compare(value(a), value(b)) }
 	return slices.MinFunc(cells, by), slices.MaxFunc(cells, by)
 }
 
@@ -70,26 +66,16 @@ func isExact(c *result.Cell) bool { name, _ := paperRow(c); return name == "LLA"
 
 func coverageCaption(cells []*result.Cell) string {
 	return see("Share of the test targets inside the central interval of probability α; first seed. On the dashed diagonal intervals hold what they promise; below the diagonal they are too narrow, and above it too wide.",
-		"Area between (CQM)", cells, shown(score("", "CQM"), func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
+		"Area between (CQM)", cells, score("", "CQM", func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
 }
 
-// score returns a score of a cell, NaN if it has none.
-func score(kind, name string) func(*result.Cell) float64 {
+// score returns a score of a cell that the figure shows, NaN if the figure shows no curve or the cell has no score.
+func score(kind, name string, shown func(*result.Cell) bool) func(*result.Cell) float64 {
 	return func(c *result.Cell) float64 {
-		if v, ok := c.Scores[kind][name]; ok {
+		if v, ok := c.Scores[kind][name]; ok && shown(c) {
 			return float64(v)
 		}
 		return math.NaN()
-	}
-}
-
-// shown is a score of those cells that the figure shows.
-func shown(value func(*result.Cell) float64, has func(*result.Cell) bool) func(*result.Cell) float64 {
-	return func(c *result.Cell) float64 {
-		if !has(c) {
-			return math.NaN()
-		}
-		return value(c)
 	}
 }
 
@@ -107,7 +93,7 @@ func rotationCaption(cells []*result.Cell) string {
 func corruptionCaption(cells []*result.Cell) string {
 	return see("Boxes over the kinds of corruption at severities 1 to 5; probit probabilities. If a method notices the corruption, its boxes stay low as the severity grows.",
 		"Mean NLL at severity 5", cells, func(c *result.Cell) float64 {
-			mean, _ := moments(atLevel(c, 5, corruptNLL))
+			mean, _ := moments(atLevel(c, 5, changedNLL))
 			if mean == 0 {
 				return math.NaN()
 			}
@@ -117,10 +103,10 @@ func corruptionCaption(cells []*result.Cell) string {
 
 func reliabilityCaption(cells []*result.Cell) string {
 	return see("Accuracy against confidence in 15 bins; probit probabilities, first seed. On the diagonal a prediction with a confidence of 70 % is right in 70 % of the cases; below the diagonal the method is overconfident, above it under-confident.",
-		"Mean distance (ECE)", cells, shown(score("probit", "ECE"), func(c *result.Cell) bool { return c.Curves.Reliable != nil }))
+		"Mean distance (ECE)", cells, score("probit", "ECE", func(c *result.Cell) bool { return c.Curves.Reliable != nil }))
 }
 
 func entropyCaption(cells []*result.Cell) string {
 	return see("Predictive entropy of the test images and of images from another data set; probit probabilities, first seed. The less the two distributions overlap, the better the entropy detects images of the other data set.",
-		"Area under the ROC curve (OOD-AUC)", cells, shown(score("probit", "OOD-AUC"), func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
+		"Area under the ROC curve (OOD-AUC)", cells, score("probit", "OOD-AUC", func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
 }

@@ -52,11 +52,7 @@ func (r *Report) WriteDocs(dir string) error {
 // docs writes the table of a data set, unless a summary has it, and its figures.
 func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 	if s.Summary == nil {
-		d.heading(b, s)
-		fmt.Fprintf(b, "\n%s\n", d.Table.brief().with(d.Costs, "CPU, s").markdown())
-		if d.Note != "" {
-			fmt.Fprintf(b, "\n%s\n", d.Note)
-		}
+		d.scores(b, s, d.Table.brief().with(d.Costs, "CPU, s"))
 	}
 	for _, f := range d.Figures {
 		if !slices.Contains(inDocs, f.Name) {
@@ -69,13 +65,6 @@ func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 		f.markdown(b, name)
 	}
 	return nil
-}
-
-// heading writes the name of a data set, unless the section has the same name.
-func (d DataSection) heading(b *strings.Builder, s Section) {
-	if d.Table.Title != s.Name {
-		fmt.Fprintf(b, "\n### %s\n", d.Table.Title)
-	}
 }
 
 // wordTable returns words and their meanings as a table of Markdown.

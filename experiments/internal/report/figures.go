@@ -64,20 +64,17 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 
 // largest returns the last cell of each method. The names of a method's rows differ only in numbers.
 func largest(cells []*result.Cell) (out []*result.Cell) {
-	place := map[string]int{}
-	for _, c := range cells {
-		name := numbers.ReplaceAllString(c.Row, "")
-		if k, there := place[name]; there {
-			out[k] = c
-			continue
-		}
-		place[name], out = len(out), append(out, c)
+	for _, family := range result.Grouped(cells, func(c *result.Cell) string { return familyOf(c.Row) }) {
+		out = append(out, family[len(family)-1])
 	}
 	return out
 }
 
 // numbers matches the numbers in the name of a row, in which the rows of one method differ.
 var numbers = regexp.MustCompile(`\d+`)
+
+// familyOf returns the name of a row without numbers.
+func familyOf(row string) string { return numbers.ReplaceAllString(row, "") }
 
 // bands returns two groups of panels with exact LLA's band. The first has a panel for each
 // method, with the largest number of points where it has several. The second has a panel for
@@ -109,7 +106,7 @@ func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 // families returns the panels of the cells with a band, grouped by method, and sets the data of b.
 func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err error) {
 	var exact *figure.Curve
-	place := map[string]int{}
+	var all []figure.Panel
 	for _, c := range cells {
 		band := c.Curves.Band
 		if band == nil {
@@ -125,15 +122,9 @@ func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err 
 		} else {
 			p.Reference, p.ReferenceName = exact, "LLA"
 		}
-		name := numbers.ReplaceAllString(c.Row, "")
-		k, there := place[name]
-		if !there {
-			k = len(out)
-			place[name], out = k, append(out, nil)
-		}
-		out[k] = append(out[k], p)
+		all = append(all, p)
 	}
-	return out, nil
+	return result.Grouped(all, func(p figure.Panel) string { return familyOf(p.Title) }), nil
 }
 
 // seriesOf returns the curve of each cell that has points.
@@ -209,17 +200,10 @@ func coverage(cells []*result.Cell) []figure.Chart {
 
 // rotations draws scores against the angle by which test images are turned.
 func rotations(cells []*result.Cell) (charts []figure.Chart) {
-	for _, score := range []struct {
-		name  string                            // name of the score
-		value func(result.Turned) result.Number // takes the score from a cell
-	}{
-		{"NLL", func(r result.Turned) result.Number { return r.NLL }},
-		{"ECE", func(r result.Turned) result.Number { return r.ECE }},
-		{"ACC", func(r result.Turned) result.Number { return r.ACC }},
-	} {
+	for _, score := range changedScores {
 		charts = append(charts, chart(figure.Axes{Title: score.name, X: "degrees", Y: score.name}, seriesOf(cells, func(c *result.Cell) (out []result.XY) {
 			for _, r := range c.Curves.Rotations {
-				out = append(out, result.XY{X: r.Degrees, Y: float64(score.value(r))})
+				out = append(out, result.XY{X: r.Degrees, Y: float64(score.value(r.Changed))})
 			}
 			return out
 		}))...)
@@ -246,17 +230,16 @@ const leastTime = 1e-3
 // times draws a box plot of the CPU seconds that each method took, over seeds.
 // There is none of a single method.
 func times(f result.Found, data string) ([]figure.Chart, error) {
+	timed := slices.DeleteFunc(slices.Clone(f.Done), func(c *result.Cell) bool {
+		return c == nil || c.Data != data || c.Fit.Runs == 0 || c.Refused != ""
+	})
 	var groups []figure.Group
-	for i, id := range f.Cells {
-		c := f.Done[i]
-		if c == nil || id.Data != data || c.Fit.Runs == 0 || c.Refused != "" {
-			continue
+	for _, cells := range result.Grouped(timed, func(c *result.Cell) string { return c.Row }) {
+		g := figure.Group{Name: cells[0].Row}
+		for _, c := range cells {
+			g.Values = append(g.Values, max(c.Fit.CPU, leastTime))
 		}
-		k := slices.IndexFunc(groups, func(g figure.Group) bool { return g.Name == id.Row })
-		if k < 0 {
-			groups, k = append(groups, figure.Group{Name: id.Row}), len(groups)
-		}
-		groups[k].Values = append(groups[k].Values, max(c.Fit.CPU, leastTime))
+		groups = append(groups, g)
 	}
 	if len(groups) < 2 {
 		return nil, nil // nothing to compare
@@ -272,10 +255,7 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 // that are not finite are left out.
 func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
 	var charts []figure.Chart
-	for _, score := range []struct {
-		name  string                             // of the score
-		value func(result.Corrupt) result.Number // takes the score from a cell
-	}{{"NLL", corruptNLL}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }}} {
+	for _, score := range changedScores[:2] {
 		var levels []figure.Level
 		for level := 1; level <= 5; level++ {
 			l := figure.Level{Name: strconv.Itoa(level)}
@@ -300,13 +280,23 @@ func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
 	return charts, nil
 }
 
-func corruptNLL(c result.Corrupt) result.Number { return c.NLL }
+// changedScores are the scores on changed test images that figures show. Corruptions have the first two.
+var changedScores = []struct {
+	name  string                             // of the score
+	value func(result.Changed) result.Number // takes the score
+}{
+	{"NLL", changedNLL},
+	{"ECE", func(c result.Changed) result.Number { return c.ECE }},
+	{"ACC", func(c result.Changed) result.Number { return c.ACC }},
+}
+
+func changedNLL(c result.Changed) result.Number { return c.NLL }
 
 // atLevel returns the finite scores of a cell on test images under corruptions of one level.
-func atLevel(c *result.Cell, level int, value func(result.Corrupt) result.Number) []float64 {
+func atLevel(c *result.Cell, level int, value func(result.Changed) result.Number) []float64 {
 	var out []float64
 	for _, x := range c.Curves.Corrupted {
-		if v := float64(value(x)); x.Level == level && v-v == 0 {
+		if v := float64(value(x.Changed)); x.Level == level && v-v == 0 {
 			out = append(out, v)
 		}
 	}

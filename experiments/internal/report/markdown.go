@@ -46,17 +46,7 @@ const legend = "The best number of a column is **bold**, and the second best is 
 
 // markdown writes the tables and the figures of a data set.
 func (d DataSection) markdown(b *strings.Builder, s Section, dir string) error {
-	d.heading(b, s)
-	fmt.Fprintf(b, "\n%s\n", d.Table.markdown())
-	for _, v := range d.Table.Says {
-		fmt.Fprintf(b, "\n* %s", v)
-	}
-	if d.Table.Says != nil {
-		b.WriteString("\n")
-	}
-	if d.Note != "" {
-		fmt.Fprintf(b, "\n%s\n", d.Note)
-	}
+	d.scores(b, s, d.Table)
 	if d.Costs.Rows != nil {
 		fmt.Fprintf(b, "\n%s\n", d.Costs.markdown())
 	}
@@ -68,6 +58,24 @@ func (d DataSection) markdown(b *strings.Builder, s Section, dir string) error {
 		f.markdown(b, name)
 	}
 	return nil
+}
+
+// scores writes the name of a data set, unless the section has the same name, the table t of the scores with its
+// sentences, and the note.
+func (d DataSection) scores(b *strings.Builder, s Section, t Table) {
+	if t.Title != s.Name {
+		fmt.Fprintf(b, "\n### %s\n", t.Title)
+	}
+	fmt.Fprintf(b, "\n%s\n", t.markdown())
+	for _, v := range t.Says {
+		fmt.Fprintf(b, "\n* %s", v)
+	}
+	if t.Says != nil {
+		b.WriteString("\n")
+	}
+	if d.Note != "" {
+		fmt.Fprintf(b, "\n%s\n", d.Note)
+	}
 }
 
 // markdown writes the figure, whose picture has a name in the folder figures.

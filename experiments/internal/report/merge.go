@@ -28,20 +28,18 @@ func merge(found []result.Found, known []Known) []experiment {
 		return cmp.Or(placeOf(known, a.Experiment)-placeOf(known, b.Experiment), rank(a)-rank(b))
 	})
 	var out []experiment
-	for _, f := range found {
-		k := slices.IndexFunc(out, func(e experiment) bool { return e.Experiment == f.Experiment })
-		if k < 0 {
-			k, out = len(out), append(out, experiment{Found: result.Found{Plan: result.Plan{Experiment: f.Experiment}}})
+	for _, profiles := range result.Grouped(found, func(f result.Found) string { return f.Experiment }) {
+		e := experiment{Found: result.Found{Plan: result.Plan{Experiment: profiles[0].Experiment}}}
+		for _, f := range profiles {
+			e.join(f)
 		}
-		out[k].join(f)
-	}
-	for i := range out {
-		if k := placeOf(known, out[i].Experiment); k < len(known) {
-			out[i].About = cmp.Or(out[i].About, known[k].About)
-			out[i].sort(known[k].Rows)
+		if k := placeOf(known, e.Experiment); k < len(known) {
+			e.About = cmp.Or(e.About, known[k].About)
+			e.sort(known[k].Rows)
 		}
-		slices.SortStableFunc(out[i].Data, bySize)
-		out[i].distinguish()
+		slices.SortStableFunc(e.Data, bySize)
+		e.distinguish()
+		out = append(out, e)
 	}
 	return out
 }
@@ -71,7 +69,7 @@ func placeOf(known []Known, name string) int {
 // where no profile has it.
 func (e *experiment) join(f result.Found) {
 	e.About = cmp.Or(e.About, f.About)
-	e.profiles, e.Commands, e.Data = union(e.profiles, f.Profile), union(e.Commands, f.Commands...), union(e.Data, f.Data...)
+	e.profiles, e.Commands, e.Data = result.Union(e.profiles, f.Profile), result.Union(e.Commands, f.Commands...), result.Union(e.Data, f.Data...)
 	for i, id := range f.Cells {
 		c := f.Done[i]
 		k := slices.IndexFunc(e.Done, func(o *result.Cell) bool {
@@ -115,16 +113,6 @@ func (e *experiment) distinguish() {
 			e.Cells[i], e.Done[i] = other.ID, &other
 		}
 	}
-}
-
-// union returns list with those values that it lacks.
-func union(list []string, values ...string) []string {
-	for _, v := range values {
-		if !slices.Contains(list, v) {
-			list = append(list, v)
-		}
-	}
-	return list
 }
 
 // sort puts the cells in the order of rows. The cells of other rows follow in their order so far.

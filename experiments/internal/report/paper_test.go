@@ -162,11 +162,7 @@ func TestSummary(t *testing.T) {
 		t.Error("the best number is not marked")
 	}
 	for want, counts := range map[string][]int{"3": {3, 3}, "1–3": {3, 1, 2}, "2–4": {2, 3, 4}} {
-		got := ""
-		for _, n := range counts {
-			got = span(got, n)
-		}
-		if got != want {
+		if got := span(counts); got != want {
 			t.Errorf("seeds %v are %q, expected %q", counts, got, want)
 		}
 	}

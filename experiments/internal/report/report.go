@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -56,10 +55,7 @@ type Machine struct {
 
 // String names the machine and counts its cells.
 func (m Machine) String() string {
-	if m.Cells == 1 {
-		return m.Name + ": 1 cell."
-	}
-	return fmt.Sprintf("%s: %d cells.", m.Name, m.Cells)
+	return fmt.Sprintf("%s: %s.", m.Name, result.Plural(m.Cells, "cell"))
 }
 
 // Section shows one experiment, with the cells of all its profiles.
@@ -152,16 +148,13 @@ func (r *Report) add(f experiment) error {
 
 // machine counts a cell for the machine that computed it.
 func (r *Report) machine(c *result.Cell) {
-	m := fmt.Sprintf("valla %s, %s, %s, %s, %d cores in use", c.Machine.Program, c.Machine.Go, c.Machine.Platform, c.Machine.CPU, c.Machine.Cores)
-	m = strings.Replace(m, " 1 cores", " 1 core", 1)
+	m := fmt.Sprintf("valla %s, %s, %s, %s, %s in use", c.Machine.Program, c.Machine.Go, c.Machine.Platform, c.Machine.CPU, result.Plural(c.Machine.Cores, "core"))
 	i := slices.IndexFunc(r.Machines, func(o Machine) bool { return o.Name == m })
 	if i < 0 {
 		r.Machines, i = append(r.Machines, Machine{Name: m}), len(r.Machines)
 	}
 	r.Machines[i].Cells++
-	if !slices.Contains(r.Memory, c.Machine.Memory) {
-		r.Memory = append(r.Memory, c.Machine.Memory)
-	}
+	r.Memory = result.Union(r.Memory, c.Machine.Memory)
 }
 
 // Write writes report.html and report.md to a folder, and the pictures of the latter to its

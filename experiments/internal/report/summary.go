@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -34,29 +33,28 @@ func summaries(f result.Found) (out []Table) {
 // the same name: their keys differ where settings come from the data.
 func summary(f result.Found, m metric) Table {
 	t := Table{Title: m.name}
-	row := func(l *line) *Row {
-		for i := range t.Rows {
-			if t.Rows[i].Method == l.method {
-				return &t.Rows[i]
-			}
-		}
-		t.Rows = append(t.Rows, Row{Method: l.method})
-		return &t.Rows[len(t.Rows)-1]
+	type entry struct {
+		*line
+		column int // of the data set
 	}
-	for _, data := range f.Data {
+	var all []entry
+	for i, data := range f.Data {
 		t.Columns = append(t.Columns, Column{data, here, m.digits, m.sign})
 		for _, l := range gather(f, data) {
-			if l.probs != "" || !l.has(m.name, here, nil) {
-				continue
+			if l.probs == "" && l.has(m.name, here, nil) {
+				all = append(all, entry{l, i})
 			}
-			r := row(l)
-			r.fill(len(t.Columns) - 1)
-			r.Cells = append(r.Cells, l.cell(Column{m.name, here, m.digits, m.sign}, nil))
-			r.Seeds = span(r.Seeds, l.done)
 		}
 	}
-	for i := range t.Rows {
-		t.Rows[i].fill(len(t.Columns))
+	for _, row := range result.Grouped(all, func(e entry) string { return e.method }) {
+		r := Row{Method: row[0].method, Cells: slices.Repeat([]Cell{{Value: math.NaN()}}, len(t.Columns))}
+		var seeds []int
+		for _, e := range row {
+			r.Cells[e.column] = e.cell(Column{m.name, here, m.digits, m.sign}, nil)
+			seeds = append(seeds, e.done)
+		}
+		r.Seeds = span(seeds)
+		t.Rows = append(t.Rows, r)
 	}
 	for i := range t.Columns {
 		t.mark(i, m.sign)
@@ -64,26 +62,11 @@ func summary(f result.Found, m metric) Table {
 	return t
 }
 
-// span adds a number to a range in words, such as 1–3; "" is the empty one.
-func span(in string, n int) string {
-	low, high := n, n
-	if from, to, ok := strings.Cut(in, "–"); in != "" {
-		if !ok {
-			to = from
-		}
-		a, _ := strconv.Atoi(from) // they are of an earlier call
-		b, _ := strconv.Atoi(to)
-		low, high = min(a, n), max(b, n)
-	}
+// span returns the range of numbers in words, such as 1–3, or 2 where all are 2.
+func span(n []int) string {
+	low, high := slices.Min(n), slices.Max(n)
 	if low == high {
-		return strconv.Itoa(n)
+		return strconv.Itoa(low)
 	}
 	return fmt.Sprintf("%d–%d", low, high)
-}
-
-// fill adds empty cells up to a number of cells.
-func (r *Row) fill(n int) {
-	for len(r.Cells) < n {
-		r.Cells = append(r.Cells, Cell{Value: math.NaN()})
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -112,22 +111,13 @@ func ReadPublished(folder fs.FS, names []string) (all []*Cell, err error) {
 // which they come, with the cells that there are and no others.
 func Group(cells []*Cell) []Found {
 	var all []Found
-	place := map[[2]string]int{}
-	for _, c := range cells {
-		at := [2]string{c.Experiment, c.Profile}
-		k, there := place[at]
-		if !there {
-			k, place[at] = len(all), len(all)
-			all = append(all, Found{Plan: Plan{Experiment: c.Experiment, Profile: c.Profile}})
+	for _, part := range Grouped(cells, func(c *Cell) [2]string { return [2]string{c.Experiment, c.Profile} }) {
+		f := Found{Plan: Plan{Experiment: part[0].Experiment, Profile: part[0].Profile}, Done: part}
+		for _, c := range part {
+			f.Commands, f.Data = Union(f.Commands, c.command()), Union(f.Data, c.Data)
+			f.Cells = append(f.Cells, c.ID)
 		}
-		f := &all[k]
-		if command := c.command(); !slices.Contains(f.Commands, command) {
-			f.Commands = append(f.Commands, command)
-		}
-		if len(f.Data) == 0 || f.Data[len(f.Data)-1] != c.Data {
-			f.Data = append(f.Data, c.Data)
-		}
-		f.Cells, f.Done = append(f.Cells, c.ID), append(f.Done, c)
+		all = append(all, f)
 	}
 	return all
 }

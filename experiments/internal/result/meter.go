@@ -1,14 +1,13 @@
 package result
 
 import (
-	"bufio"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-valla/valla/internal/ram"
 )
 
 // Meter measures the cost of a piece of work.
@@ -30,7 +29,7 @@ func StartMeter() Meter {
 func (m Meter) Cost() Cost {
 	peak := highWater()
 	if !m.exact || peak == 0 {
-		peak = mapped()
+		peak = ram.Taken()
 	}
 	return Cost{Wall: time.Since(m.start).Seconds(), CPU: cpuSeconds() - m.cpu, Peak: peak, Runs: 1, Cores: runtime.GOMAXPROCS(0)}
 }
@@ -44,28 +43,8 @@ func resetPeak() bool {
 // highWater returns the peak of resident memory in bytes since the last reset, 0 if the
 // system does not tell.
 func highWater() int64 {
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if v, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kib << 10
-		}
-	}
-	return 0
-}
-
-// mapped returns the memory in bytes that Go's runtime has mapped and not given back.
-func mapped() int64 {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+	kib, _ := ram.Field("/proc/self/status", "VmHWM:")
+	return kib << 10
 }
 
 // memoryMeasure describes how peaks of memory are measured on this system.

@@ -32,12 +32,17 @@ type Plan struct {
 // Folder is the path of the results of one experiment under one profile.
 type Folder string
 
+// Plain reports whether a name can be the name of a folder of results.
+func Plain(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
 // Open returns the folder of an experiment and a profile below dir. It makes the folder if
 // there is none, and removes the temporary files of killed processes. Names that are no plain
 // names of folders are an error.
 func Open(dir, experiment, profile string) (Folder, error) {
 	for _, name := range []string{experiment, profile} {
-		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		if !Plain(name) {
 			return "", fmt.Errorf("result: %.40q is no name of lower-case letters, digits and hyphens", name)
 		}
 	}
@@ -91,7 +96,12 @@ func (f Folder) Read(id ID) (*Cell, error) {
 // Tidy removes what the fit of a finished cell has left in the work folder. That is something
 // only where a process was killed just after the cell was written.
 func (f Folder) Tidy(id ID, files ...string) error {
-	for _, path := range append(files, f.partial(id)) {
+	return Remove(append(files, f.partial(id))...)
+}
+
+// Remove removes files, of which some may be absent.
+func Remove(paths ...string) error {
+	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("result: %w", err)
 		}
@@ -140,11 +150,7 @@ func (f Folder) Expect(p Plan) error {
 			p.Cells = append(p.Cells, id)
 		}
 	}
-	for _, d := range old.Data {
-		if !slices.Contains(p.Data, d) {
-			p.Data = append(p.Data, d)
-		}
-	}
+	p.Data = Union(p.Data, old.Data...)
 	return WriteJSON(filepath.Join(string(f), planFile), p)
 }
 

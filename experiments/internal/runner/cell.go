@@ -54,7 +54,7 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	if err := r.folder.Write(cell); err != nil {
 		return nil, err
 	}
-	return cell, remove(r.checkpoint(c))
+	return cell, result.Remove(r.checkpoint(c))
 }
 
 // refusal reports whether err refuses a fit for its memory, and under which limit. The limit is
@@ -80,7 +80,7 @@ func resumed(checkpoint string, do func() (*valla.Model, error)) (*valla.Model, 
 	if !errors.Is(err, train.ErrCheckpoint) && !errors.Is(err, train.ErrMismatch) {
 		return m, err
 	}
-	if err := remove(checkpoint); err != nil {
+	if err := result.Remove(checkpoint); err != nil {
 		return nil, err
 	}
 	return do()

@@ -98,18 +98,14 @@ func entropies(p *valla.Prediction) []float64 {
 	return out
 }
 
-// angles are those that images are turned by, in degrees.
-func angles() (all []float64) {
-	for a := 0.0; a <= 180; a += 10 {
-		all = append(all, a)
-	}
-	return all
-}
+// turns is the number of angles that images are turned by.
+const turns = 19
 
 // rotations returns the scores on the first n test images turned by 0°, 10° … 180°.
 func rotations(ctx context.Context, p *problem, q *predictor, n int) ([]result.Turned, error) {
 	var rows []result.Turned
-	for _, angle := range angles() {
+	for i := range turns {
+		angle := float64(10 * i)
 		set, err := p.turn(angle, n)
 		if err != nil {
 			return nil, err

@@ -56,13 +56,6 @@ func asSet(s *image.Set) *data.Set {
 	}
 }
 
-// with returns the same images with other pixels.
-func with(s *image.Set, pixels []uint8) *image.Set {
-	c := *s
-	c.Pixels = pixels
-	return &c
-}
-
 // cropped returns a fraction of a set: evenly spaced images, and of each a random part that is
 // resized to the whole. The fraction 0 means all images. The pretrained networks were trained
 // on the validation images, and classify almost all of these images correctly. Parts of the images
@@ -85,13 +78,12 @@ func cropped(s *image.Set, fraction float64) *image.Set {
 }
 
 // turned returns the first n images of a set, turned by an angle.
-func turned(s *image.Set, degrees float64, n int) (*data.Set, error) {
+func turned(s *image.Set, degrees float64, n int) (_ *data.Set, err error) {
 	some := s.Slice(0, min(n, s.N))
-	pixels, err := image.Rotate(some.Pixels, some.H, some.W, degrees, image.Bilinear)
-	if err != nil {
+	if some.Pixels, err = image.Rotate(some.Pixels, some.H, some.W, degrees, image.Bilinear); err != nil {
 		return nil, err
 	}
-	return asSet(with(some, pixels)), nil
+	return asSet(some), nil
 }
 
 // corrupted returns the first n images of a set under a corruption.
@@ -105,5 +97,6 @@ func corrupted(ctx context.Context, s *image.Set, kind string, severity, n int) 
 	if err := how.All(ctx, pixels, some.Pixels, some.H, some.W); err != nil {
 		return nil, err
 	}
-	return asSet(with(some, pixels)), nil
+	some.Pixels = pixels
+	return asSet(some), nil
 }

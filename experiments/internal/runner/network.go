@@ -77,7 +77,7 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 		p.model, err = valla.Load(file)
 	}
 	if err == nil {
-		return remove(checkpoint, spent)
+		return result.Remove(checkpoint, spent)
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, result.ErrDamaged) && !errors.Is(err, valla.ErrFormat) {
 		return err
@@ -100,7 +100,7 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 	if err := result.WriteJSON(cost, p.cost); err != nil {
 		return err
 	}
-	return remove(checkpoint, spent)
+	return result.Remove(checkpoint, spent)
 }
 
 func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.TrainOptions {
@@ -112,14 +112,4 @@ func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.Trai
 		o.Training.Validation = new(0.0)
 	}
 	return o
-}
-
-// remove removes files, of which some may be absent.
-func remove(paths ...string) error {
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

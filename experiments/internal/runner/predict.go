@@ -2,12 +2,14 @@ package runner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/corrupt"
 	"github.com/go-valla/valla/experiments/internal/spec"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/passes"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -29,7 +31,7 @@ func newPredictor(p *problem, m *valla.Model, s spec.Scoring, report func(train.
 		q.rows.Total += p.other.N()
 	}
 	if p.turn != nil {
-		q.rows.Total += len(angles()) * min(s.Rotations, p.test.N())
+		q.rows.Total += turns * min(s.Rotations, p.test.N())
 	}
 	if p.corrupt != nil {
 		q.rows.Total += len(corrupt.Names()) * corrupt.Severities * min(s.Corruptions, p.test.N())
@@ -37,30 +39,20 @@ func newPredictor(p *problem, m *valla.Model, s spec.Scoring, report func(train.
 	return q
 }
 
-// each calls f for parts of n rows.
-func (q *predictor) each(n int, f func(rows []int) error) error {
-	pass := q.rows.Pass(n)
-	for first := 0; first < n; first += rowsAtOnce {
-		rows := make([]int, min(rowsAtOnce, n-first))
-		for i := range rows {
-			rows[i] = first + i
-		}
-		if err := f(rows); err != nil {
-			return err
-		}
-		pass(first+len(rows), n)
-	}
-	return nil
-}
-
 // latent is the model's Latent at x [N,…].
 func (q *predictor) latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, err error) {
-	err = q.each(x.Shape()[0], func(rows []int) error {
+	n, done := x.Shape()[0], 0
+	pass := q.rows.Pass(n)
+	for rows := range slices.Chunk(dense.Indices(n), rowsAtOnce) {
 		g, err := q.m.Latent(ctx, data.TakeRows(x, rows))
+		if err != nil {
+			return all, err
+		}
 		all.Append(g)
-		return err
-	})
-	return all, err
+		done += len(rows)
+		pass(done, n)
+	}
+	return all, nil
 }
 
 // evaluate is the model's Evaluate of a set.

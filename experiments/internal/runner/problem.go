@@ -16,7 +16,6 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/npy"
-	"github.com/go-valla/valla/internal/settings"
 )
 
 // problem is a data set with its trained network. Methods are fitted to it.
@@ -51,19 +50,15 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 	p := &problem{name: name, train: parts.Train, held: parts.Validation, test: parts.Test}
 	if p.held == nil {
 		p.train, p.held, err = holdout.Split(parts.Train, fraction, seed)
-	} else if p.held.N() > mostHeld {
-		p.held = p.held.Rows(first(mostHeld))
+	} else if p.held.N() > holdout.Most {
+		p.held = p.held.Rows(holdout.UpTo(0, holdout.Most))
 	}
 	return p, err
 }
 
 // load reads a data set, with the experiment's fraction of rows held out.
 func (r *runner) load(name string, seed uint64) (*problem, error) {
-	training := r.spec.MAP.Training
-	if err := settings.Complete(&training); err != nil {
-		return nil, err
-	}
-	return load(name, r.Data, *training.Validation, seed)
+	return load(name, r.Data, *r.training.Validation, seed)
 }
 
 // contents returns a checksum of all rows of a data set that cells with a seed depend on, so
@@ -98,27 +93,6 @@ func (r *runner) contents(name string, seed uint64) (string, error) {
 	}
 	r.sums[key] = hex.EncodeToString(h.Sum(nil)[:8])
 	return r.sums[key], err
-}
-
-// mostHeld bounds the number of validation rows, since validation is frequent.
-const mostHeld = 10_000
-
-// first returns the numbers 0 … n−1.
-func first(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
-// noiseStd returns the standard deviation of the noise in the units of the first target, 0 for
-// classes.
-func noiseStd(m *valla.Model) float64 {
-	if stds := m.NoiseStds(); len(stds) > 0 {
-		return stds[0]
-	}
-	return 0
 }
 
 // inUnits returns one-dimensional inputs of the network in the units of the data.

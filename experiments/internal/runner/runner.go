@@ -52,10 +52,11 @@ func Run(ctx context.Context, e *spec.Experiment, o Options) error {
 
 type runner struct {
 	Options
-	spec   *spec.Experiment  // the experiment that is run
-	folder result.Folder     // where the results are kept
-	sums   map[string]string // of the contents of data sets
-	absent bool              // the files of a data set are missing
+	spec     *spec.Experiment  // the experiment that is run
+	training spec.Training     // of the network, with the defaults
+	folder   result.Folder     // where the results are kept
+	sums     map[string]string // of the contents of data sets
+	absent   bool              // the files of a data set are missing
 }
 
 // group holds the cells that share a network.
@@ -78,6 +79,10 @@ type plan struct {
 
 // plan returns all cells of the experiment, finished or not.
 func (r *runner) plan() ([]group, error) {
+	r.training = r.spec.MAP
+	if err := settings.Complete(&r.training); err != nil {
+		return nil, err
+	}
 	var groups []group
 	for _, data := range r.spec.Data {
 		for _, seed := range r.spec.Seeds {
@@ -124,11 +129,8 @@ func (r *runner) newGroup(data string, seed uint64) (group, error) {
 
 // shared returns the settings on which the network of a group depends.
 func (r *runner) shared(g group) ([]any, error) {
-	network, training := r.spec.Network.Network, r.spec.MAP
+	network := r.spec.Network.Network
 	if err := settings.Complete(&network); err != nil {
-		return nil, err
-	}
-	if err := settings.Complete(&training); err != nil {
 		return nil, err
 	}
 	if strings.HasSuffix(network.Form, ".json") {
@@ -144,10 +146,10 @@ func (r *runner) shared(g group) ([]any, error) {
 	}
 	all := []any{resultVersion, g.data, contents, g.netSeed, settings.Map(&network)}
 	if g.weights == "" {
-		return append(all, settings.Map(&training)), nil
+		return append(all, settings.Map(&r.training)), nil
 	}
 	sum, err := checksum(g.weights)
-	return append(all, sum, *training.Validation), err
+	return append(all, sum, *r.training.Validation), err
 }
 
 // cells plans the cells of a row. There are none where the data set does not have the row.
@@ -186,10 +188,7 @@ func completed(s gp.Settings) (map[string]any, error) {
 	}
 	c := reflect.New(reflect.TypeOf(s).Elem())
 	c.Elem().Set(reflect.ValueOf(s).Elem())
-	if err := settings.Complete(c.Interface()); err != nil {
-		return nil, err
-	}
-	return settings.Map(c.Interface()), nil
+	return gp.Complete(c.Interface())
 }
 
 // perceptron is the form of a network that names of results leave out.

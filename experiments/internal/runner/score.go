@@ -27,7 +27,7 @@ func scoreNumbers(ctx context.Context, p *problem, q *predictor, cell *result.Ce
 	}
 	cell.N, cell.Scores = s.N, map[string]result.Scores{"": numbers(s)}
 	cell.Curves.Coverage = s.Coverage
-	cell.Facts.NoiseStd = result.Number(noiseStd(q.m))
+	cell.Facts.NoiseStd = result.Number(q.m.NoiseStds()[0])
 	if p.train.X.Shape()[1] == 1 {
 		cell.Curves.Band, err = Band(ctx, q.m, p.train, p.held)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/train"
 )
@@ -107,7 +108,7 @@ func curve(t *testing.T) (*problem, *valla.Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &problem{name: "toy", train: set.Rows(first(150)), held: set.Rows(first(7)), test: data.Toy(2), model: m}
+	p := &problem{name: "toy", train: set.Rows(dense.Indices(150)), held: set.Rows(dense.Indices(7)), test: data.Toy(2), model: m}
 	fitted, err := m.Fit(t.Context(), set, valla.FitOptions{Settings: &gpvalla.Settings{Inducing: 3, Iterations: 4}})
 	if err != nil {
 		t.Fatal(err)

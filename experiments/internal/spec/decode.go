@@ -99,19 +99,25 @@ func (d decoder) fill(ptr any, entries []entry, key string, others ...string) er
 
 // list returns the elements of a sequence, joined by commas. A single value is a list of one.
 func (d decoder) list(n ast.Node, key string, f *settings.Field) (string, error) {
-	nodes := []ast.Node{n}
-	if s, ok := n.(*ast.SequenceNode); ok {
-		nodes = s.Values
+	texts, err := d.texts(n, key, f)
+	return strings.Join(texts, ","), err
+}
+
+// texts returns the elements of a sequence, or a single value, as texts.
+func (d decoder) texts(n ast.Node, key string, f *settings.Field) (texts []string, err error) {
+	s, ok := n.(*ast.SequenceNode)
+	if !ok {
+		text, err := d.scalar(n, key, f)
+		return []string{text}, err
 	}
-	var texts []string
-	for i, e := range nodes {
+	for i, e := range s.Values {
 		text, err := d.scalar(e, fmt.Sprintf("%s[%d]", key, i), f)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		texts = append(texts, text)
 	}
-	return strings.Join(texts, ","), nil
+	return texts, nil
 }
 
 // scalar returns the value of a node as text, after trying whether the setting takes it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/method"
 )
 
@@ -17,7 +18,7 @@ func TestErrors(t *testing.T) {
 		{"seeds: [3, 4]", "seeds: [3, -4]", `bad.yaml:4: seeds[1]: expected an integer from 0, found "-4"`},
 		{"seeds: [0]", "seeds: [3, 3]", `bad.yaml: seeds: expected every seed once, found [3 3]`},
 		{"seeds: [0]", "seeds: []", `bad.yaml: seeds: expected at least one seed`},
-		{"seeds: [3, 4]", "seeds: 3.5", `bad.yaml:4: seeds[0]: expected an integer from 0, found "3.5"`},
+		{"seeds: [3, 4]", "seeds: 3.5", `bad.yaml:4: seeds: expected an integer from 0, found "3.5"`},
 		{"data: [a, b]", "data: [a, {b: c}]", `bad.yaml:3: data[1]: expected a value, found a mapping`},
 		{"data: [a, b]", "data: [a, a]", `bad.yaml: data: expected every data set once, found [a a]`},
 		{"data: [a, b]", "data: []", "bad.yaml: data: expected the names of data sets"},
@@ -31,7 +32,7 @@ func TestErrors(t *testing.T) {
 		{"dtype: float32", "dtype: float16", `bad.yaml:5: network.dtype: expected one of float64, float32, found "float16"`},
 		{"dtype: float32", "width: 3", `bad.yaml:5: network.width: expected one of the keys form, hidden, filters, activation, shortcut, input, frozen, dtype, mean, std, weights, found "width"`},
 		{"hidden: []", "hidden: [3, 0]", `bad.yaml:5: network.hidden[1]: expected an integer at least 1, found "0"`},
-		{"hidden: []", "hidden: {}", `bad.yaml:5: network.hidden[0]: expected a value, found a mapping`},
+		{"hidden: []", "hidden: {}", `bad.yaml:5: network.hidden: expected a value, found a mapping`},
 		{"learning-rate: 1e-3", "learning-rate: 0", `bad.yaml:7: map.learning-rate: expected a number above 0, found "0"`},
 		{"learning-rate: 1e-3", "learning-rate: .inf", `bad.yaml:7: map.learning-rate: expected a value, found ".inf"`},
 		{"learning-rate: 1e-3", "learning-rate: [1]", `bad.yaml:7: map.learning-rate: expected a value, found a list`},
@@ -44,7 +45,7 @@ func TestErrors(t *testing.T) {
 		{"method: map}", "method: map, hyper-from: lla}", `bad.yaml:11: methods[0].hyper-from: expected a method with the setting prior-std, found map`},
 		{"method: map}", "method: valla, hyper-from: map}", `bad.yaml:11: methods[0].hyper-from: expected one of the methods ` + methods + `, found "map"`},
 		{"method: map}", "method: map}\n  - {method: map}", `bad.yaml: methods: expected one row with the label "MAP" in the table of a, found two`},
-		{"inducing: [1, 2]", "inducing: [1, 0]", `bad.yaml:15: methods[1].inducing: expected an integer at least 1, found "0"`},
+		{"inducing: [1, 2]", "inducing: [1, 0]", `bad.yaml:15: methods[1].inducing[1]: expected an integer at least 1, found "0"`},
 		{"inducing: [1, 2]", "inducing: []", `bad.yaml:15: methods[1].inducing: expected at least one value, found a list`},
 		{"inducing: [1, 2]", "inducing: {a: 1}", `bad.yaml:15: methods[1].inducing: expected a value, found a mapping`},
 		{"inducing: [1, 2]", "m: 3", `bad.yaml:15: methods[1].m: expected one of the keys method, label, data, hyper-from, profiles, ` + settings + `, found "m"`},
@@ -168,7 +169,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if !plain(e.Name) || !plain(e.Profile) || len(e.Data) == 0 || len(e.Methods) == 0 || len(e.Seeds) == 0 {
+		if !result.Plain(e.Name) || !result.Plain(e.Profile) || len(e.Data) == 0 || len(e.Methods) == 0 || len(e.Seeds) == 0 {
 			t.Errorf("half an experiment: %+v", e)
 		}
 		for _, row := range e.Methods {

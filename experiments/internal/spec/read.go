@@ -10,6 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/go-valla/valla/experiments/internal/result"
 )
 
 // ReadFile reads a file under one of its profiles; "" means the first.
@@ -205,11 +207,11 @@ func (r *reading) profile(p entry) error {
 // complete refuses an experiment that lacks a part or has one twice.
 func (r *reading) complete() error {
 	e := r.e
-	odd := slices.IndexFunc(e.Profiles, func(name string) bool { return !plain(name) })
+	odd := slices.IndexFunc(e.Profiles, func(name string) bool { return !result.Plain(name) })
 	switch {
 	case e.Name == "":
 		return &Error{File: r.file, Key: "name", Expected: "a name"}
-	case !plain(e.Name):
+	case !result.Plain(e.Name):
 		return &Error{File: r.file, Key: "name", Expected: "lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Name)}
 	case odd >= 0:
 		return &Error{File: r.file, Key: "profiles", Expected: "names of lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Profiles[odd])}
@@ -223,11 +225,6 @@ func (r *reading) complete() error {
 		return &Error{File: r.file, Key: "seeds", Expected: "every seed once", Found: fmt.Sprint(e.Seeds)}
 	}
 	return e.CheckLabels()
-}
-
-// plain reports whether a name can be the name of a folder.
-func plain(name string) bool {
-	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 func repeated[T cmp.Ordered](v []T) bool {

@@ -130,24 +130,13 @@ func (r *reading) setting(row *Row, e entry, key string, others []string) error 
 		return r.fail(e.node, join(key, e.key), expectKeys(append(others, names...)))
 	}
 	f := settings.Lookup(own, e.key)
-	if f.IsList() {
-		text, err := r.list(e.value, join(key, e.key), f)
-		row.Set(e.key, text)
+	values, err := r.texts(e.value, join(key, e.key), f)
+	switch {
+	case err != nil:
 		return err
-	}
-	nodes := []ast.Node{e.value}
-	if s, ok := e.value.(*ast.SequenceNode); ok {
-		nodes = s.Values
-	}
-	var values []string
-	for _, n := range nodes {
-		text, err := r.scalar(n, join(key, e.key), f)
-		if err != nil {
-			return err
-		}
-		values = append(values, text)
-	}
-	if values == nil {
+	case f.IsList():
+		values = []string{strings.Join(values, ",")}
+	case values == nil:
 		return r.fail(e.value, join(key, e.key), "at least one value")
 	}
 	row.Set(e.key, values...)

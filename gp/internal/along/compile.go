@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
@@ -15,36 +17,44 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	if !slices.Equal(shape, p.Input) {
 		return nil, fmt.Errorf("%s: inputs of shape %v, expected %v", p.Name, shape, p.Input)
 	}
-	f, err := jacobian.NewDirectionalBatch(p.Net, shape, p.V, size, limit)
+	pass, err := jacobian.DirectionalPass(p.Net, shape, p.V, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	c := &compiled{p: p, f: f}
+	f, err := graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	features := make([]float64, pass.Outputs[1].Shape().TotalSize())
+	c := &compiled{p: p, f: f, phi: features}
 	if p.Root != nil {
-		c.w = make([]float64, size*f.Outputs()*p.Rank())
+		c.w = make([]float64, len(features))
 	}
 	return c, nil
 }
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p *Posterior                 // the posterior that is compiled
-	f *jacobian.DirectionalBatch // the network's outputs and φ
-	w []float64                  // W = φ R [size·C,K]; nil where R is the identity
+	p   *Posterior   // the posterior that is compiled
+	f   *graph.Batch // the network's outputs and φ
+	phi []float64    // φ [size·C,K]
+	w   []float64    // W = φ R [size·C,K]; nil where R is the identity
 }
 
 // Bytes implements gp.Compiled.
-func (c *compiled) Bytes() int64 { return c.f.Bytes() + int64(8*len(c.w)) }
+func (c *compiled) Bytes() int64 { return int64(c.f.Bytes() + 8*(len(c.phi)+len(c.w))) }
 
 // Predict implements gp.Compiled.
 func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
-	n, out, w, err := c.f.Run(x)
+	out, err := c.f.Run(x)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.p.Name, err)
 	}
-	outputs, k := c.f.Outputs(), c.p.Rank()
+	n, outputs, k := len(x)/c.f.Width(), out[0].Shape()[1], c.p.Rank()
 	g.Resize(n, outputs, false)
-	g.SetMean(out)
+	g.SetMean(out[0])
+	w := c.phi[:n*outputs*k]
+	dense.Copy(w, out[1], 0)
 	if c.w != nil {
 		w = c.p.rooted(c.w, w)
 	}

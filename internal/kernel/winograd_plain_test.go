@@ -1,5 +1,63 @@
 package kernel
 
+import (
+	"fmt"
+	"testing"
+)
+
+// The plain loops of this file say what the assembly for tiles computes.
+
+// TestTileTransforms compares each function of the assembly for tiles with plain loops.
+func TestTileTransforms(t *testing.T) { withTiles(t, testTileTransforms) }
+
+func testTileTransforms(t *testing.T) {
+	const channels, vectors, component, slack = 16, 1, 4*tileLanes*16 + componentSlack, 64
+	random := func(seed uint64, n int) []float32 { return newMatrix[float32](source(seed), 1, n, 0).s() }
+	for _, c := range tiledShapes {
+		plane := c.Height * c.Width
+		x, v := random(1, channels*plane+slack), random(2, (components+1)*component)
+		taps := random(3, 9*channels)
+		for i, b := range c.appendBands(nil) {
+			what := fmt.Sprint(c, ", band ", i, ": ")
+			compareTiles(t, what+"pixels", len(v), func(out []float32) { imageTiles(&b, x, out, channels, plane, tileLanes, component) },
+				func(out []float32) { imageTilesGo(&b, x, out, channels, plane, tileLanes, component) })
+			compareTiles(t, what+"derivatives", len(v), func(out []float32) { derivativeTiles(&b, x, out, channels, plane, tileLanes, component) },
+				func(out []float32) { derivativeTilesGo(&b, x, out, channels, plane, tileLanes, component) })
+			compareTiles(t, what+"results", len(x), func(out []float32) { resultTiles(&b, v, out, channels, plane, tileLanes, component) },
+				func(out []float32) { resultTilesGo(&b, v, out, channels, plane, tileLanes, component) })
+		}
+		row := (c.Width + 2) * channels
+		turned := random(4, 4*row)
+		compareTiles(t, "turned pixels", len(v), func(out []float32) { turnedTiles(turned, row, channels, out, component, c.Width/2, vectors) },
+			func(out []float32) { turnedTilesGo(turned, row, channels, out, component, c.Width/2, vectors) })
+		for _, turn := range []struct{ first, tap int }{{0, channels}, {8 * channels, -channels}} {
+			compareTiles(t, "filters", len(v), func(out []float32) { filterTiles(taps, turn.first, turn.tap, out, component, vectors) },
+				func(out []float32) { filterTilesGo(taps, turn.first, turn.tap, out, component, vectors) })
+		}
+		compareTiles(t, "taps", len(taps), func(out []float32) { tapTiles(v, component, out, channels, vectors) },
+			func(out []float32) { tapTilesGo(v, component, out, channels, vectors) })
+		for _, add := range []bool{false, true} {
+			p := tileProducts[float32]{a: v, arow: 16, astep: 1, acomponent: component, b: v[7:], bstep: 2 * tileLanes, bcomponent: component,
+				crow: 2 * tileLanes, ccomponent: component, rows: 16, vectors: 2, steps: 16, add: add}
+			compareTiles(t, fmt.Sprint("products, add ", add), len(v), func(out []float32) { p.c = out; p.multiply() },
+				func(out []float32) { p.c = out; p.multiplyGo() })
+		}
+	}
+}
+
+// compareTiles compares n numbers that both functions write over the same numbers.
+func compareTiles(t *testing.T, what string, n int, fast, plain func(out []float32)) {
+	t.Helper()
+	got, want := newMatrix[float32](source(5), 1, n, 0).s(), newMatrix[float32](source(5), 1, n, 0).s()
+	fast(got)
+	plain(want)
+	for i, v := range got {
+		if !within(float64(v), float64(want[i]), 1e-4) {
+			t.Fatalf("%s: element %d is %g, by plain loops %g", what, i, v, want[i])
+		}
+	}
+}
+
 // tileMatrix is one of the matrices A, B and G of Winograd's algorithm.
 type tileMatrix struct {
 	rows, cols int         // size of the matrix
@@ -135,20 +193,7 @@ func tapTilesGo[T Float](m []T, component int, g []T, tap, vectors int) {
 	}
 }
 
-// tileProducts computes C = A·B, or C += A·B if add is set, for each component. Element r of step s
-// of A is at r·arow + s·astep. The number of rows is a multiple of 16. A row of C is vectors·tileLanes
-// elements long.
-type tileProducts[T Float] struct {
-	a                       []T  // A
-	arow, astep, acomponent int  // elements between rows, steps and components of A
-	b                       []T  // B
-	bstep, bcomponent       int  // elements between steps and components of B
-	c                       []T  // C
-	crow, ccomponent        int  // elements between rows and components of C
-	rows, vectors, steps    int  // rows of C, vectors in a row, and steps of each sum
-	add                     bool // whether the products are added to C
-}
-
+// multiplyGo computes the products.
 func (p *tileProducts[T]) multiplyGo() {
 	for k := range components {
 		for r := range p.rows {

@@ -1,0 +1,24 @@
+package law_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/gp/law"
+)
+
+// near fails the test if got is farther from want than tol.
+func near(t *testing.T, what string, got, want, tol float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tol) {
+		t.Errorf("%s: %.12g, want %.12g within %g", what, got, want, tol)
+	}
+}
+
+// ownScale returns a small h(x) of three features.
+func ownScale() *law.OwnScale {
+	return &law.OwnScale{
+		Mean: []float64{0, 1, 2}, Inverse: []float64{1, 0.5, 0}, Linear: []float64{0.1, -0.2, 3}, Inputs: []int{0, 1, 2, 1, 1, 0},
+		Slopes: []float64{1, -1, 0, 0.5, 0, 0}, Bias: []float64{0, 1}, Output: []float64{0.3, -0.4}, Offset: 0.05, Lowest: -1, Highest: 1.5,
+	}
+}

@@ -1,0 +1,188 @@
+package law
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// squaresOf returns n squared draws of a law.
+func squaresOf(l Law, n int, seed uint64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	out := make([]float64, n)
+	for i := range out {
+		z := l.Draw(rng)
+		out[i] = z * z
+	}
+	return out
+}
+
+// posterior returns the log posterior density of a t, from its definition.
+func posterior(s student, squares []float64) (sum float64) {
+	for _, q := range squares {
+		sum += s.logDensity(math.Sqrt(q))
+	}
+	x := 0.5 * math.Log(s.variance())
+	return sum - shrink/s.dof - 2*spreadRows*spreadWidth*spreadWidth*math.Log(math.Cosh(x/spreadWidth))
+}
+
+// TestEstimate compares the fit of a t with a search on a grid around the whole range.
+func TestEstimate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		truth := Law{Family: StudentT, DoF: rapid.Float64Range(MinDoF, 50).Draw(t, "dof"), Scale: rapid.Float64Range(0.1, 3).Draw(t, "scale")}
+		squares := squaresOf(truth, rapid.IntRange(10, 120).Draw(t, "rows"), rapid.Uint64().Draw(t, "seed"))
+		got := fitStudent(squares, part{})
+		best := posterior(got, squares)
+		for _, change := range []float64{0.5, 0.8, 0.95, 0.99, 1, 1.01, 1.05, 1.25, 2} {
+			for _, factor := range []float64{0.7, 0.97, 1, 1.03, 1.4} {
+				other := student{max(MinDoF, min(1/leastInverse, got.dof*change)), got.scale * factor}
+				if better := posterior(other, squares); better > best+1e-3 {
+					t.Fatalf("log posterior %g of %+v, and %g of %+v", best, got, better, other)
+				}
+			}
+		}
+	})
+}
+
+// TestLeftOut: a fit without a part of the rows is the fit to the other rows.
+func TestLeftOut(t *testing.T) {
+	squares := squaresOf(Law{Family: StudentT, DoF: 4, Scale: 1}, 90, 1)
+	got := fitStudent(squares, part{30, 60})
+	want := fitStudent(append(squares[:30:30], squares[60:]...), part{})
+	if math.Abs(got.dof/want.dof-1) > 1e-3 || math.Abs(got.scale/want.scale-1) > 1e-4 {
+		t.Errorf("%+v without the rows, want %+v", got, want)
+	}
+}
+
+// TestScoring: after many steps the derivative of the log posterior by every coefficient of h(x) vanishes.
+func TestScoring(t *testing.T) {
+	const n, d, precision = 200, 3, 10.0
+	rng := rand.New(rand.NewPCG(2, 2))
+	r := Residuals{Z: make([]float64, n), Features: make([]float64, n*d)}
+	for i := range r.Features {
+		r.Features[i] = rng.NormFloat64()
+	}
+	squares := make([]float64, n)
+	for i := range r.Z {
+		r.Z[i] = math.Exp(0.7*r.Features[i*d]) * rng.NormFloat64()
+		squares[i] = r.Z[i] * r.Z[i]
+	}
+	f := newOwnFit(r, squares, 1)
+	f.cross(foldsOf(n))
+	var s *scoring
+	f.path(f.grams[folds], part{}, 1, func(_ int, now *scoring) { s = now })
+	s.factor(f.grams[folds], precision)
+	for range 60 {
+		s.advance(precision)
+	}
+	value := func() (sum float64) {
+		for i := range n {
+			h := 0.0
+			for p, b := range s.coefficients {
+				h += b * f.row(i)[p]
+			}
+			sum += s.law.logDensity(math.Sqrt(squares[i])*math.Exp(-h)) - h
+		}
+		for _, b := range s.coefficients {
+			sum -= 0.5 * precision * b * b
+		}
+		return sum
+	}
+	for p := range s.coefficients {
+		const step = 1e-5
+		s.coefficients[p] += step
+		up := value()
+		s.coefficients[p] -= 2 * step
+		down := value()
+		s.coefficients[p] += step
+		if slope := (up - down) / (2 * step); math.Abs(slope) > 1e-4 {
+			t.Errorf("slope %g of the log posterior by coefficient %d", slope, p)
+		}
+	}
+}
+
+// TestMixtureFit: steps of the fit raise the likelihood of skewed values, keep the mean 0 and the guard, and end near
+// the likelihood of the truth.
+func TestMixtureFit(t *testing.T) {
+	truth := Law{Family: Mixture, Weights: []float64{0.75, 0.25}, Shifts: []float64{-0.5, 1.5}, Scales: []float64{0.4, 0.8}}
+	rng := rand.New(rand.NewPCG(4, 4))
+	values := make([]float64, 1500)
+	want := 0.0
+	for i := range values {
+		values[i] = truth.Draw(rng)
+		want += truth.LogDensity(values[i])
+	}
+	b := mixtureFit{values: values, unit: 1}.bins(part{})
+	rows := 0.0
+	for _, x := range b.bins {
+		rows += x.count
+	}
+	if rows != 1500 || len(b.bins) > 400 {
+		t.Errorf("%d bins of %g values", len(b.bins), rows)
+	}
+	for _, count := range partsTried {
+		m := b.start(count)
+		before := b.iterate(m, 1)
+		after := b.iterate(m, mostIterations)
+		if last := len(m.weights) - 1; m.weights[last] != 1/(b.rows+1) || m.shifts[last] != 0 || m.scales[last] != b.largest {
+			t.Errorf("%d parts: the guard is %g, %g, %g", count, m.weights[last], m.shifts[last], m.scales[last])
+		}
+		if err := m.check(); err != nil || after < before || math.Abs(after-want) > 10 {
+			t.Errorf("%d parts: log likelihood %g, then %g, of the truth %g, error %v", count, before, after, want, err)
+		}
+	}
+}
+
+// TestOutlier: an outlier among the values does not shift the other parts of a mixture.
+func TestOutlier(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 5))
+	values := make([]float64, 1000)
+	for i := range values {
+		values[i] = rng.NormFloat64()
+	}
+	values[10], values[500], values[900] = 150, 250, 300
+	m := mixtureFit{values: values, unit: 1}.fit(part{}, 3)
+	l := Law{Family: Mixture, Weights: m.weights, Shifts: m.shifts, Scales: m.scales}
+	if median := l.Quantile(0.5); math.Abs(median) > 0.1 {
+		t.Errorf("median %g of a mixture for three outliers among 1,000 values: %+v", median, m)
+	}
+}
+
+// TestCompare: the gain counts a row as unfavourable as the most extreme one.
+func TestCompare(t *testing.T) {
+	c := compare("a", []float64{1, 2, 3}, []float64{0, 0, 6})
+	if c.LogDensity != 2 || math.Abs(c.Gain-(1+2-3-3)/4.0) > 1e-15 || c.significant() {
+		t.Errorf("%+v", c)
+	}
+	gains := make([]float64, 1000)
+	for i := range gains {
+		gains[i] = 1e-3
+	}
+	gains[5] = 100
+	if c := compare("a", gains, make([]float64, 1000)); c.significant() {
+		t.Errorf("one row makes a significant gain: %+v", c)
+	}
+}
+
+// TestCentre: outliers count little, and a rare feature keeps its variation.
+func TestCentre(t *testing.T) {
+	values := make([]float64, 1000)
+	for i := range values {
+		values[i] = float64(i % 10)
+	}
+	values[3], values[500] = 1e12, -1e9
+	mean, inverse := centre(values)
+	if math.Abs(mean-4.5) > 0.1 || math.Abs(1/inverse-2.87) > 0.1 {
+		t.Errorf("mean %g and standard deviation %g with outliers", mean, 1/inverse)
+	}
+	clear(values)
+	if mean, inverse = centre(values); mean != 0 || inverse != 0 {
+		t.Errorf("mean %g and inverse %g of a constant", mean, inverse)
+	}
+	values[0] = 1
+	if _, inverse = centre(values); !(inverse > 1) {
+		t.Errorf("inverse %g of a rare feature", inverse)
+	}
+}

@@ -1,0 +1,53 @@
+package likelihood
+
+// Rescaler is implemented by a Scalar whose targets have more than one number in the units of the target.
+type Rescaler interface {
+	// Rescale replaces the numbers of y [W] that have the units of the target by their values under f, which
+	// increases. density reports whether p(y | f) is a density and not a probability.
+	Rescale(y []float64, f func(float64) float64) (density bool)
+}
+
+// Rescale replaces the numbers of the target y [W] of one output that have the units of the target by their values
+// under f, which increases: the first number, unless the model is a [Rescaler]. density reports whether p(y | f) is a
+// density and not a probability.
+func Rescale(l Likelihood, y []float64, f func(float64) float64) (density bool) {
+	if s, ok := Of(l); ok {
+		if r, ok := s.(Rescaler); ok {
+			return r.Rescale(y, f)
+		}
+	}
+	y[0] = f(y[0])
+	return l.Kind() == Number
+}
+
+// Rescale implements Rescaler: bounds that are open stay open.
+func (censored) Rescale(y []float64, f func(float64) float64) (density bool) {
+	density = y[0] == y[1]
+	for i, v := range y {
+		if v > -openFrom && v < openFrom {
+			y[i] = f(v)
+		}
+	}
+	return density
+}
+
+// Parts divides the variance of the predictive distribution of output c into the part epistemic, which comes from
+// the variance of the latent value and which more data would take away, and the rest: the law of total variance.
+func Parts(l Likelihood, c int, mean, variance float64) (epistemic, aleatoric float64) {
+	total := l.Predict(c, mean, variance).Variance()
+	if Noisy(l) {
+		return variance, max(total-variance, 0)
+	}
+	s, ok := Of(l)
+	if !ok {
+		return 0, total
+	}
+	m := newMixed(s, mean, variance)
+	centre := m.expect(m.given.Mean)
+	epistemic = m.expect(func(f float64) float64 {
+		r := m.given.Mean(f) - centre
+		return r * r
+	})
+	epistemic = min(epistemic, total)
+	return epistemic, total - epistemic
+}

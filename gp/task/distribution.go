@@ -1,0 +1,148 @@
+package task
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
+)
+
+// spreads is what the distributions of a prediction need beside means and variances.
+type spreads struct {
+	of         *Regression           // has the units of the targets
+	likelihood likelihood.Likelihood // observation model; nil: Gaussian noise, or laws
+	laws       []law.Law             // laws of the residuals [T]; nil: none
+	scale      []float64             // scales of the laws [N,T], in the units of the data
+	mean       []float64             // means of the latent function [N,T] in the network's units; for a likelihood
+	variance   []float64             // its variances [N,T]; for a likelihood
+}
+
+// set makes s the spreads of the latent distribution g.
+func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
+	n, t := len(g.Mean), r.size()
+	s.of, s.likelihood, s.laws = r, by.Likelihood, by.Laws
+	if by.Laws != nil {
+		s.scale = resized(s.scale, n)
+	}
+	if by.Likelihood == nil {
+		return
+	}
+	s.mean, s.variance = append(s.mean[:0], g.Mean...), resized(s.variance, n)
+	for i := range n {
+		s.variance[i] = g.Cov[i*t+i%t]
+	}
+}
+
+// append adds the rows of more.
+func (s *spreads) append(more spreads) {
+	s.of, s.likelihood, s.laws = more.of, more.likelihood, more.laws
+	s.scale, s.mean, s.variance = append(s.scale, more.scale...), append(s.mean, more.mean...), append(s.variance, more.variance...)
+}
+
+// Distribution returns the predictive distribution of target t at row i, in the units of the data: its mean,
+// variance, quantiles, CDF, log density and draws. It is nil in classification.
+func (p *Prediction) Distribution(i, t int) likelihood.Distribution {
+	if p.Classes != nil {
+		return nil
+	}
+	k, s := i*max(1, len(p.Targets))+t, &p.law
+	switch {
+	case s.likelihood != nil:
+		shift, scale := s.of.scale(t)
+		return inUnits{s.likelihood.Predict(t, s.mean[k], s.variance[k]), shift, scale}
+	case s.laws != nil:
+		return residual{&s.laws[t], p.Mean[k], s.scale[k]}
+	}
+	return likelihood.Normal{Mu: p.Mean[k], Sigma: math.Sqrt(p.Variance[k])}
+}
+
+// Quantiles returns the quantiles of the targets for a probability 0 < level < 1, [N,T].
+func (p *Prediction) Quantiles(level float64) []float64 {
+	return p.AppendQuantiles(make([]float64, 0, len(p.Mean)), level)
+}
+
+// AppendQuantiles appends [Prediction.Quantiles] to dst.
+func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
+	t, s := max(1, len(p.Targets)), &p.law
+	n := len(dst)
+	dst = append(dst, p.Mean...)
+	out := dst[n:]
+	for k := range t {
+		z := 0.0
+		switch {
+		case s.likelihood != nil:
+		case s.laws != nil:
+			z = s.laws[k].Quantile(level)
+		default:
+			z = -math.Sqrt2 * math.Erfcinv(2*level)
+		}
+		for i := k; i < len(out); i += t {
+			switch {
+			case s.likelihood != nil:
+				out[i] = p.Distribution(i/t, k).Quantile(level)
+			case s.laws != nil:
+				out[i] += z * s.scale[i]
+			default:
+				out[i] += z * math.Sqrt(max(p.Variance[i], 0))
+			}
+		}
+	}
+	return dst
+}
+
+// residual is the distribution mean + scale·Z, where Z has a law.
+type residual struct {
+	law         *law.Law // of Z
+	mean, scale float64  // in the units of the data
+}
+
+// Mean implements likelihood.Distribution.
+func (d residual) Mean() float64 { return d.mean }
+
+// Variance implements likelihood.Distribution.
+func (d residual) Variance() float64 { return d.scale * d.scale * d.law.Variance() }
+
+// LogDensity implements likelihood.Distribution.
+func (d residual) LogDensity(y float64) float64 {
+	return d.law.LogDensity((y-d.mean)/d.scale) - math.Log(d.scale)
+}
+
+// CDF implements likelihood.Distribution.
+func (d residual) CDF(y float64) float64 { return d.law.CDF((y - d.mean) / d.scale) }
+
+// Quantile implements likelihood.Distribution.
+func (d residual) Quantile(p float64) float64 { return d.mean + d.scale*d.law.Quantile(p) }
+
+// Draw implements likelihood.Distribution.
+func (d residual) Draw(rng *rand.Rand) float64 { return d.mean + d.scale*d.law.Draw(rng) }
+
+// CRPS returns the continuous ranked probability score of y.
+func (d residual) CRPS(y float64) float64 { return d.scale * d.law.CRPS((y-d.mean)/d.scale) }
+
+// inUnits is the distribution shift + scale·Y, where Y has the distribution of a model.
+type inUnits struct {
+	likelihood.Distribution         // of Y, in the network's units
+	shift, scale            float64 // from the network's units to the units of the data; 0 and 1 unless Y is a number
+}
+
+// Mean implements likelihood.Distribution.
+func (d inUnits) Mean() float64 { return d.shift + d.scale*d.Distribution.Mean() }
+
+// Variance implements likelihood.Distribution.
+func (d inUnits) Variance() float64 { return d.scale * d.scale * d.Distribution.Variance() }
+
+// LogDensity implements likelihood.Distribution.
+func (d inUnits) LogDensity(y float64) float64 {
+	return d.Distribution.LogDensity((y-d.shift)/d.scale) - math.Log(d.scale)
+}
+
+// CDF implements likelihood.Distribution.
+func (d inUnits) CDF(y float64) float64 { return d.Distribution.CDF((y - d.shift) / d.scale) }
+
+// Quantile implements likelihood.Distribution.
+func (d inUnits) Quantile(p float64) float64 { return d.shift + d.scale*d.Distribution.Quantile(p) }
+
+// Draw implements likelihood.Distribution.
+func (d inUnits) Draw(rng *rand.Rand) float64 { return d.shift + d.scale*d.Distribution.Draw(rng) }

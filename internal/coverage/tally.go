@@ -1,0 +1,48 @@
+// Package coverage counts the targets that lie in their intervals or sets.
+package coverage
+
+import "github.com/go-valla/valla/gp/task"
+
+// Tally counts the targets in intervals, or the classes in sets, and adds up the widths of the intervals or
+// the sizes of the sets.
+type Tally struct {
+	Level float64 // probability of the intervals or sets
+
+	targets int     // targets so far
+	inside  int     // targets in their intervals or sets
+	width   float64 // sum over the targets
+}
+
+// Add counts the rows of a prediction for the targets y, [N,T] in regression and [N] in classification. A
+// classification without sets has nothing to count.
+func (t *Tally) Add(p *task.Prediction, y []float64) error {
+	if p.Classes != nil && p.Conformal == nil {
+		return nil
+	}
+	inside, size, err := p.Covered(y, t.Level)
+	if err != nil {
+		return err
+	}
+	t.targets, t.inside, t.width = t.targets+len(y), t.inside+inside, t.width+size*float64(len(y))
+	if p.Classes != nil {
+		return nil
+	}
+	half, err := p.HalfWidths(t.Level)
+	for i, std := range p.Std() {
+		if len(p.Targets) > 1 {
+			std = 1
+		}
+		t.width += 2 * half[i%len(half)] * std
+	}
+	return err
+}
+
+// Means returns the share of the targets inside, and the mean width of the intervals or the mean size of the
+// sets. For several targets the widths are in standard deviations of the predictions. Means returns nil if
+// there is nothing to count.
+func (t *Tally) Means() (share, width *float64) {
+	if t.targets == 0 {
+		return nil, nil
+	}
+	return new(float64(t.inside) / float64(t.targets)), new(t.width / float64(t.targets))
+}

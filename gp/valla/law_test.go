@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -108,5 +109,25 @@ func TestPriorStarts(t *testing.T) {
 	}
 	if slices.Max(all)-slices.Min(all) > 0.05 {
 		t.Errorf("NLL %v of held-out rows from three σ₀, want one value", all)
+	}
+}
+
+// TestCountsFromLargePriors: fits to counts begin with a σ₀ at which e^f overflows, and find a smaller one.
+func TestCountsFromLargePriors(t *testing.T) {
+	problems, err := gptest.ModelProblems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		for _, alpha := range []float64{0, 1} {
+			if p.Likelihood.Kind() != likelihood.Count {
+				continue
+			}
+			p.Validation = nil
+			f := fit(t, Settings{Inducing: 5, Iterations: 40, BatchSize: 12, PriorStd: 1000, Alpha: &alpha}, p.Problem, gp.Run{})
+			if std := f.Record.PriorStds[0]; !(std < 10) {
+				t.Errorf("%s, α = %g: σ₀ %g, want less than 10", p.Name, alpha, std)
+			}
+		}
 	}
 }

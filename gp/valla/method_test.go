@@ -16,11 +16,13 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"natural":              {Inducing: 5, Iterations: 12, BatchSize: 10, ValidateEvery: 4},
 		"natural, alpha":       {Inducing: 4, Iterations: 10, Alpha: new(0.5), FixInducing: true, Init: initGreedy},
 		"Adam":                 {Optimizer: optimizerAdam, Inducing: 4, Iterations: 10, BatchSize: 8, ValidateEvery: 3},
+		"the bound":            {Inducing: 4, Iterations: 10, BatchSize: 11, Alpha: new(0.0), ValidateEvery: 3},
+		"one prior":            {Inducing: 5, Iterations: 8, BatchSize: 12, FixPrior: true, PriorStd: 0.7},
 		"numbers: the bound":   {Inducing: 4, Iterations: 10, Alpha: new(0.0), NoiseStd: 0.4, FixNoise: true},
 		"numbers: known noise": {Inducing: 5, Iterations: 12, BatchSize: 9, FixNoise: true, FixPrior: true, PriorStd: 0.5},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {
-			if !likelihood.Noisy(p.Likelihood) && s.FixNoise {
+			if !likelihood.Noisy(p.Likelihood) && s.FixNoise || likelihood.IsClass(p.Likelihood) && alphaOf(s.Alpha) == 0 {
 				return nil
 			}
 			c := s
@@ -30,11 +32,15 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	return out
 }
 
-// ownWay reports whether a fit takes a way of its own for Gaussian noise: the parameters of noise follow Adam, whose steps
-// differ for log σ² and log σ, and natural steps for α = 0 have no bound.
+// ownWay reports whether a fit differs from a fit in a limit of the model. The parameters of noise follow Adam, whose
+// steps differ for log σ² and log σ. Natural steps for α = 0 and Gaussian noise have no bound. A model with parameters is
+// fitted with more σ₀ at once than a model without.
 func ownWay(p gp.Problem, s gp.Settings) bool {
 	of := s.(*Settings)
-	return likelihood.Noisy(p.Likelihood) && (!of.FixNoise || alphaOf(of.Alpha) == 0)
+	if likelihood.Noisy(p.Likelihood) {
+		return !of.FixNoise || alphaOf(of.Alpha) == 0
+	}
+	return of.Optimizer != optimizerAdam && !of.FixPrior
 }
 
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's.

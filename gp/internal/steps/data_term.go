@@ -2,9 +2,11 @@ package steps
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -14,6 +16,7 @@ import (
 type DataTerm struct {
 	Rows    int              // examples at a time
 	outputs int              // C
+	most    float64          // the largest variance that is looked at, see mostLog
 	own     []*graph.Param   // the parameters of its copy of the likelihood
 	program *graph.Program   // computes the nodes below
 	leaves  [4]*tensor.Dense // y [rows,W·C], mean and variance [rows,C], weights [rows]
@@ -22,11 +25,18 @@ type DataTerm struct {
 	params  []*graph.Node    // ∂ Σ w ℓ / ∂ the likelihood's parameters
 }
 
+// mostLog bounds the variance of the logarithm of the mean of counts. e^f overflows float32 for the values f of a larger
+// variance. A count that takes away such a variance takes away a larger one as well.
+const mostLog = 50.0
+
 // NewDataTerm compiles the data term of rows examples at a time, with C outputs each.
 func NewDataTerm(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (*DataTerm, error) {
 	b := graph.NewBuilder(dt)
 	lik = lik.Copy(dt)
-	l := &DataTerm{Rows: rows, outputs: outputs, own: lik.Params()}
+	l := &DataTerm{Rows: rows, outputs: outputs, most: math.Inf(1), own: lik.Params()}
+	if lik.Kind() == likelihood.Count {
+		l.most = mostLog
+	}
 	var in [4]*graph.Node
 	for i, shape := range [][]int{{rows, lik.Width() * outputs}, {rows, outputs}, {rows, outputs}, {rows}} {
 		in[i] = b.Input([]string{"y", "mean", "variance", "weights"}[i], shape...)
@@ -55,24 +65,29 @@ func NewDataTerm(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt
 // the likelihood's parameters one after the other, see [Flat].
 func (l *DataTerm) Run(params, y, mean, variance, weights []float64) error {
 	Unflat(l.own, params)
+	all := math.Inf(1)
+	most := [4]float64{all, all, l.most, all}
 	for i, v := range [][]float64{y, mean, variance, weights} {
 		if want := l.leaves[i].Shape().TotalSize(); len(v) > want {
 			return fmt.Errorf("%d values for a likelihood of at most %d", len(v), want)
 		}
-		store(l.leaves[i], v)
+		store(l.leaves[i], v, most[i])
 	}
 	return l.program.Run()
 }
 
-// store overwrites t with v and, where v is shorter, zeros.
-func store(t *tensor.Dense, v []float64) {
+// store overwrites t with v, with most in the place of larger numbers, and, where v is shorter, with zeros.
+func store(t *tensor.Dense, v []float64, most float64) {
 	if t.Dtype() == tensor.Float64 {
-		clear(t.Float64s()[copy(t.Float64s(), v):])
+		storeIn(t.Float64s(), v, most)
 		return
 	}
-	to := t.Float32s()
+	storeIn(t.Float32s(), v, most)
+}
+
+func storeIn[T kernel.Float](to []T, v []float64, most float64) {
 	for i, x := range v {
-		to[i] = float32(x)
+		to[i] = T(min(x, most))
 	}
 	clear(to[len(v):])
 }

@@ -9,6 +9,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/archive"
 	"github.com/go-valla/valla/internal/atomicfile"
@@ -38,16 +40,18 @@ type header struct {
 	Regression  *task.Regression     `json:"regression,omitempty"`     // outputs of a regression, or nil
 	Classes     *task.Classification `json:"classification,omitempty"` // outputs of a classification, or nil
 	Posterior   *posteriorHeader     `json:"posterior,omitempty"`      // nil for the network alone
+	Laws        []law.Law            `json:"laws,omitempty"`           // see Model.Laws
 	Calibration *Calibration         `json:"calibration,omitempty"`    // see Model.Calibration
 	History     []Event              `json:"history"`                  // see Model.History
 }
 
 // posteriorHeader holds all of a posterior except its arrays.
 type posteriorHeader struct {
-	Method        string          `json:"method"`              // name in the table of methods
-	Fingerprint   string          `json:"weights_fingerprint"` // fingerprint of the weights of the fit
-	NoiseVariance float64         `json:"noise_variance"`      // see Posterior
-	State         json.RawMessage `json:"state"`               // the header of the method's State
+	Method        string           `json:"method"`               // name in the table of methods
+	Fingerprint   string           `json:"weights_fingerprint"`  // fingerprint of the weights of the fit
+	NoiseVariance float64          `json:"noise_variance"`       // see Posterior
+	Model         *likelihood.Spec `json:"likelihood,omitempty"` // see Posterior
+	State         json.RawMessage  `json:"state"`                // the header of the method's State
 }
 
 func weightMember(name string) string    { return "weights/" + name + ".npy" }
@@ -76,7 +80,7 @@ func (m *Model) Save(path string) (err error) {
 
 // header returns the header of the model's file, and the arrays under the names of their members.
 func (m *Model) header() (header, []gp.Array, error) {
-	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.fingerprint(), Inputs: m.Task.Inputs, Calibration: m.Calibration, History: m.History}
+	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.fingerprint(), Inputs: m.Task.Inputs, Laws: m.Laws, Calibration: m.Calibration, History: m.History}
 	switch o := m.Task.Outputs.(type) {
 	case *task.Regression:
 		h.Regression = o
@@ -107,7 +111,7 @@ func (m *Model) header() (header, []gp.Array, error) {
 	for _, a := range state.Arrays {
 		arrays = append(arrays, gp.Array{Name: posteriorMember(a.Name), Value: a.Value})
 	}
-	h.Posterior = &posteriorHeader{Method: m.Posterior.Method, Fingerprint: h.Fingerprint, NoiseVariance: m.Posterior.NoiseVariance}
+	h.Posterior = &posteriorHeader{Method: m.Posterior.Method, Fingerprint: h.Fingerprint, NoiseVariance: m.Posterior.NoiseVariance, Model: m.Posterior.Model}
 	h.Posterior.State, err = json.Marshal(state.Header)
 	return h, arrays, err
 }

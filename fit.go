@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
 )
 
@@ -35,6 +37,10 @@ type FitOptions struct {
 	// no rows are held out, training rows judge. 2,000 rows judge at most; for a network with slow predictions they
 	// may be 500. The verdict says whether the fit has used its rows, or the network may have been trained on them.
 	Judge *data.Set
+	// Law is the law of the residuals of a regression with Gaussian noise: "gaussian" keeps the Gaussian,
+	// "student-t" and "mixture" fit this law to held-out rows, and "" lets held-out rows choose, see law.Fit. Without
+	// held-out rows and pseudo-rows the law is the Gaussian.
+	Law string
 
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
 	// method can estimate them; see gp.Estimator. The estimate takes a small part of the time of the fit.
@@ -57,7 +63,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	if err != nil {
 		return nil, err
 	}
-	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
+	if err := cmp.Or(checkResume(o.Resume, o.Checkpoint), checkLaw(o.Law)); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -89,10 +95,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 // also by a verdict and notes where the division has rows for them.
 func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
 	out := m.MAP()
-	if err := out.attach(&Posterior{f.Posterior, e.Method, f.NoiseVariance}, m.fingerprint()); err != nil {
+	if err := out.attach(m.posterior(f, e.Method), m.fingerprint()); err != nil {
 		return nil, err
 	}
-	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
+	if err := out.fitLaws(ctx, p.Validation, rows); err != nil {
+		return nil, err
+	}
+	e.Action, e.Label, e.Program, e.Record = ActionFit, out.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
 		if err := out.examine(ctx, &e, p, rows); err != nil {
 			return nil, err
@@ -100,6 +109,15 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	}
 	out.History = append(out.History, e)
 	return out, nil
+}
+
+// posterior returns the posterior of a fit by a method.
+func (m *Model) posterior(f *gp.Fitted, method string) *Posterior {
+	p := &Posterior{Stored: f.Posterior, Method: method, NoiseVariance: f.NoiseVariance}
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Model != nil && f.Likelihood != nil {
+		p.Model = r.Model.With(f.Likelihood)
+	}
+	return p
 }
 
 // estimate calls OnEstimate with the estimate of the fit, if the method has one.

@@ -41,11 +41,13 @@ type division struct {
 	// may have been trained on all rows.
 	pseudo bool
 	notes  []string // for the record of the fit
+	order  []int    // numbers of the rows of held in the set from which they were taken; nil: held is in its own order
+	law    string   // see FitOptions
 }
 
 // divide divides the rows of a set.
 func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
-	d := division{train: set, held: o.Held, judge: o.Judge, given: o.Judge != nil, fresh: true}
+	d := division{train: set, held: o.Held, judge: o.Judge, given: o.Judge != nil, fresh: true, law: o.Law}
 	if o.Judge != nil {
 		if err := m.Task.CheckSet(o.Judge); err != nil {
 			return d, err
@@ -71,17 +73,19 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		return d, err
 	}
 	d.fresh = m.heldOut(d.train.N(), d.held.N(), o.Seed)
-	if n := d.held.N(); d.judge == nil && d.fresh && n >= holdout.EnoughToSplit {
+	halves := d.judge == nil && d.fresh && d.held.N() >= holdout.EnoughToSplit
+	if halves {
 		d.held, d.judge = holdout.Halves(d.held, o.Seed)
 	}
-	return d, nil
+	d.order, err = holdout.Positions(set.N(), fraction, o.Seed, halves)
+	return d, err
 }
 
 // hasPseudoRows reports whether pseudo-rows of the inputs can be made: the inputs are vectors, or large enough
 // images with classes.
 func (m *Model) hasPseudoRows() bool {
 	s := m.Task.Inputs.Shape
-	_, classes := m.Task.Likelihood().(likelihood.Softmax)
+	classes := likelihood.IsClass(m.Task.Likelihood())
 	return len(s) == 1 || len(s) == 3 && classes && min(s[1], s[2]) >= unseen.LeastSide
 }
 

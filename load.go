@@ -67,6 +67,11 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 	if err := m.restore(a, h.Posterior); err != nil {
 		return nil, err
 	}
+	if m.Laws = h.Laws; m.Laws != nil {
+		if err := m.checkLaws(); err != nil {
+			return nil, archive.Errorf(headerMember, "%w", err)
+		}
+	}
 	if err := m.recalibrate(a, h.Calibration); err != nil {
 		return nil, err
 	}
@@ -139,7 +144,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	}
 	p, err := how.Restore(context.Background(), m.Net, m.Task.Likelihood(), saved{a, h.State})
 	if err == nil {
-		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
+		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
 	}
 	if err != nil && !errors.Is(err, ErrFormat) {
 		err = archive.Errorf("posterior", "%w", err)

@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
@@ -33,6 +36,9 @@ type Model struct {
 	Net       layers.Sequential // of that form, with the MAP weights
 	Task      task.Task         // describes and scales the inputs and the outputs
 	Posterior *Posterior        // nil for the network alone
+	// Laws are the laws of the residuals of each target of a regression [T], which held-out rows have chosen; nil
+	// means the Gaussian. The noise of another observation model has its own law.
+	Laws []law.Law
 	// Calibration corrects predictions after the fact, see [Model.Calibrate]; nil: it does not.
 	Calibration *Calibration
 	History     []Event // what made the model, the oldest event first
@@ -44,9 +50,11 @@ type Model struct {
 type Posterior struct {
 	gp.Stored
 	Method string // its name in the table of methods
-	// NoiseVariance is the variance of the targets around the latent function, in the
-	// network's units; it is 0 in classification.
+	// NoiseVariance is the squared scale of the targets around the latent function, in the network's units: the
+	// variance of Gaussian noise. It is 0 for models without noise, such as classes.
 	NoiseVariance float64
+	// Model is the observation model with the parameters that the fit learned; nil: that of the task.
+	Model *likelihood.Spec
 }
 
 // Actions of an Event.
@@ -89,7 +97,7 @@ func explain(operation string, err *error) {
 // MAP returns the model without its posterior and calibration. Both models share the weights.
 func (m *Model) MAP() *Model {
 	c := m.without(ActionFit, ActionUpdate, ActionCalibrate)
-	c.Posterior, c.Calibration = nil, nil
+	c.Posterior, c.Calibration, c.Laws = nil, nil, nil
 	return c
 }
 
@@ -107,11 +115,12 @@ func (m *Model) String() string {
 	if m.Posterior != nil {
 		name = m.Posterior.String()
 	}
-	return name + m.Calibration.suffix()
+	return name + m.lawSuffix() + m.Calibration.suffix()
 }
 
-// NoiseVariance returns the variance of the targets around the latent function, in the network's units; it is 0
-// in classification. A temperature of the calibration scales the variance.
+// NoiseVariance returns the squared scale of the targets around the latent function, in the network's units: the
+// variance of Gaussian noise. It is 0 for models without noise, such as classes. A temperature of the calibration
+// scales the variance.
 func (m *Model) NoiseVariance() float64 {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok {
@@ -141,9 +150,9 @@ func (m *Model) gp() gp.Posterior {
 		p = m.Posterior.Stored
 	}
 	if by := m.affine(); by.Mean != nil {
-		return gp.Scale(p, by)
+		p = gp.Scale(p, by)
 	}
-	return p
+	return m.ownScales(p)
 }
 
 // attach gives the model a posterior that was fitted to weights with the given fingerprint.
@@ -167,12 +176,17 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	if _, err := method.Lookup(p.Method); err != nil {
 		return err
 	}
-	numbers := !m.classifies()
+	noisy := likelihood.Noisy(m.Task.Likelihood())
 	switch v := p.NoiseVariance; {
-	case numbers && !(v > 0 && v-v == 0):
+	case noisy && !(v > 0 && v-v == 0):
 		return fmt.Errorf("noise variance %g, expected a positive number", v)
-	case !numbers && v != 0:
-		return fmt.Errorf("noise variance %g of classes, expected 0", v)
+	case !noisy && v != 0:
+		return fmt.Errorf("noise variance %g of %s, expected 0", v, m.Task.Kind())
+	}
+	if p.Model != nil {
+		if l, err := p.Model.Likelihood(); err != nil || l.String() != m.Task.Likelihood().String() {
+			return cmp.Or(err, fmt.Errorf("the likelihood %s, expected %s", p.Model.Name, m.Task.Likelihood()))
+		}
 	}
 	// Some posteriors depend on the noise and hold it themselves.
 	if s, ok := p.Stored.(interface{ NoiseStd() float64 }); ok && s.NoiseStd()*s.NoiseStd() != p.NoiseVariance {
@@ -212,6 +226,9 @@ func (m *Model) checkAll() error {
 	}
 	if err := m.checkCalibration(); err != nil {
 		return fmt.Errorf("calibration: %w", err)
+	}
+	if err := m.checkLaws(); err != nil {
+		return err
 	}
 	if m.Posterior == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -94,6 +95,7 @@ var engines sync.Mutex
 type modelEngine struct {
 	*gp.Engine
 	posterior *Posterior // posterior of the model at the time
+	laws      []law.Law  // laws of the model at the time
 	by        gp.Affine  // correction of the calibration at the time
 }
 
@@ -106,12 +108,12 @@ func (m *Model) engine() (*gp.Engine, error) {
 	engines.Lock()
 	defer engines.Unlock()
 	by := m.affine()
-	if k := m.predictions; k != nil && k.posterior == m.Posterior && by.Equal(k.by) {
+	if k := m.predictions; k != nil && k.posterior == m.Posterior && by.Equal(k.by) && sameLaws(k.laws, m.Laws) {
 		return k.Engine, nil
 	}
 	e, err := gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{})
 	if err == nil {
-		m.predictions = &modelEngine{e, m.Posterior, by}
+		m.predictions = &modelEngine{e, m.Posterior, m.Laws, by}
 	}
 	return e, err
 }
@@ -120,7 +122,7 @@ func (m *Model) engine() (*gp.Engine, error) {
 // prediction p. Fill uses the slices of p again where they are long enough. Several goroutines may call Fill at
 // once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
-	if err := m.Task.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
+	if err := m.Task.Fill(ctx, g, m.observation(), o, p); err != nil || m.Calibration == nil {
 		return err
 	}
 	p.Conformal = m.Calibration.Conformal

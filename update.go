@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -46,7 +45,7 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 		return nil, err
 	}
 	out := *m
-	out.Posterior = &Posterior{updated, m.Posterior.Method, m.Posterior.NoiseVariance}
+	out.Posterior = &Posterior{updated, m.Posterior.Method, m.Posterior.NoiseVariance, m.Posterior.Model}
 	after, err := out.judged(ctx, added)
 	if err != nil {
 		return nil, fmt.Errorf("the updated posterior cannot predict: %w", err)
@@ -71,10 +70,7 @@ func (m *Model) updating(set *data.Set) (gp.Updater, gp.Problem, error) {
 	if !ok {
 		return nil, gp.Problem{}, fmt.Errorf("rows cannot be added to a posterior of the method %s: fit again, to all rows", m.Posterior.Method)
 	}
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
-	if v := m.NoiseVariance(); v > 0 {
-		p.Likelihood = likelihood.NewGaussian(v, m.Dtype())
-	}
+	p := gp.Problem{Net: m.Net, Likelihood: m.Likelihood()}
 	var err error
 	p.Train, err = m.Task.Examples(set, m.Dtype())
 	return q, p, err

@@ -166,5 +166,5 @@ func inModule(path string) (string, bool) {
 
 // testHelper reports whether path is a package made for tests, which packages of any level may use.
 func testHelper(path string) bool {
-	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest"
+	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest" || path == "gp/likelihood/likelihoodtest"
 }

@@ -34,11 +34,7 @@ func sumsOf(m *valla.Model) (gp.Sums, error) {
 	if !ok {
 		return nil, fmt.Errorf("passes: a posterior of the method %s is no function of sums over rows; those of lla, ella and valla are", m.Posterior.Method)
 	}
-	l := m.Task.Likelihood()
-	if v := m.Posterior.NoiseVariance; v > 0 {
-		l = likelihood.NewGaussian(v, m.Dtype())
-	}
-	s, err := q.Sums(l, gp.Run{})
+	s, err := q.Sums(likelihood.WithNoise(m.Likelihood(), m.Posterior.NoiseVariance), gp.Run{})
 	if err != nil {
 		return nil, fmt.Errorf("passes: %w", err)
 	}

@@ -58,6 +58,14 @@ func (l *Law) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// String names the law for people: its family, and whether rows have scales of their own.
+func (l Law) String() string {
+	if l.Own != nil {
+		return l.Family + " with own scale"
+	}
+	return l.Family
+}
+
 // LogDensity returns the log density of Z at z.
 func (l *Law) LogDensity(z float64) float64 {
 	if l.Family == Mixture {

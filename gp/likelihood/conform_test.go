@@ -9,8 +9,8 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// started returns a model of the table with its likelihood, whose parameters are moved away from the start.
-func started(t *testing.T, name string, set map[string]string) (likelihood.Settings, likelihood.Likelihood) {
+// example returns a model of the table with its likelihood, whose parameters are moved away from the start.
+func example(t *testing.T, name string, set map[string]string) (likelihood.Settings, likelihood.Likelihood) {
 	t.Helper()
 	m, err := likelihood.Lookup(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func conformCases(t *testing.T) []likelihoodtest.Case {
 	}
 	var cases []likelihoodtest.Case
 	for _, r := range rows {
-		s, l := started(t, r.model, r.set)
+		s, l := example(t, r.model, r.set)
 		name := r.model
 		for k, v := range r.set {
 			name += " " + k + " " + v

@@ -17,7 +17,7 @@ func TestLimits(t *testing.T) {
 	gaussian := likelihood.NewGaussian(0.49, tensor.Float64)
 	numbers := fixtureModel{name: "numbers", y: [][]float64{{0.3}, {-2}, {5}}, m: []float64{0, 0.5, 0.2}, q: []float64{0.3, 1.2, 0.01}}
 	counts := fixtureModel{name: "counts", y: [][]float64{{0}, {3}, {9}}, m: numbers.m, q: numbers.q}
-	_, simple := started(t, "poisson", nil)
+	_, simple := example(t, "poisson", nil)
 	for _, c := range []struct {
 		name   string
 		model  likelihood.Scalar
@@ -60,7 +60,7 @@ func TestLimits(t *testing.T) {
 // TestNarrow: a count of a million says much more about f than N(m, q), and data terms still are the integral,
 // with its slopes.
 func TestNarrow(t *testing.T) {
-	_, l := started(t, "poisson", nil)
+	_, l := example(t, "poisson", nil)
 	f := fixtureModel{name: "narrow", y: [][]float64{{1e6}, {1000}, {0}, {50}},
 		m: []float64{12, 9, 8, -6}, q: []float64{4, 2, 5, 3}}
 	got := f.terms(t, l, tensor.Float64, 1)
@@ -179,7 +179,7 @@ func TestFitFewRows(t *testing.T) {
 
 // TestFitErrors: no rows, targets of another length and numbers that are not finite.
 func TestFitErrors(t *testing.T) {
-	_, l := started(t, "student-t", nil)
+	_, l := example(t, "student-t", nil)
 	for _, c := range []struct{ y, f []float64 }{{nil, nil}, {[]float64{1, 2}, []float64{1}}, {[]float64{math.NaN()}, []float64{0}}, {[]float64{1}, []float64{math.Inf(1)}}} {
 		if got, err := likelihood.Fit(l, c.y, c.f); err == nil {
 			t.Errorf("%v at %v: %v, expected an error", c.y, c.f, got)
@@ -208,5 +208,21 @@ func BenchmarkQuantile(b *testing.B) {
 				l.Predict(0, 0.7, 0.4).Quantile(0.975)
 			}
 		})
+	}
+}
+
+// TestCRPS: the closed form of a Gaussian equals the integral, which a distribution of another type has; the score of a
+// yes or no is the squared difference of the probability; classes have none.
+func TestCRPS(t *testing.T) {
+	n := likelihood.Normal{Mu: 1, Sigma: 0.3}
+	for _, y := range []float64{-20, 0.9, 1, 3} {
+		got := likelihood.CRPS(n, y, likelihood.Number)
+		want := likelihood.CRPS(struct{ likelihood.Distribution }{n}, y, likelihood.Number)
+		fixture.Close(t, fmt.Sprint("Gaussian at ", y), []float64{got}, []float64{want}, 1e-9)
+	}
+	d := likelihood.Each(likelihood.Bernoulli).Predict(0, 0.4, 0.5)
+	fixture.Close(t, "yes", []float64{likelihood.CRPS(d, 1, likelihood.Binary)}, []float64{d.CDF(0) * d.CDF(0)}, 1e-12)
+	if v := likelihood.CRPS(nil, 1, likelihood.Class); !math.IsNaN(v) {
+		t.Errorf("classes have the score %g", v)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/registry"
 	"github.com/go-valla/valla/internal/settings"
-	"gorgonia.org/tensor"
 )
 
 // Model is an observation model as a row of the table of models describes it.
@@ -68,6 +68,10 @@ type Spec struct {
 	Name     string                     `json:"name"`               // of the model
 	Settings map[string]json.RawMessage `json:"settings,omitempty"` // settings that are not zero
 	Params   map[string][]float64       `json:"params,omitempty"`   // θ by the names of the parameters
+
+	once sync.Once  // guards the fields below
+	one  Likelihood // of one output, in float64
+	err  error      // why there is none
 }
 
 // NewSpec returns the spec of a likelihood that was started with settings s.
@@ -80,21 +84,27 @@ func NewSpec(l Likelihood, s Settings) (*Spec, error) {
 		}
 		out.Settings[name] = text
 	}
-	out.Set(l)
-	return out, nil
+	return out.With(l), nil
 }
 
-// Set overwrites the parameters of the spec with those of l, a likelihood of the same model.
-func (s *Spec) Set(l Likelihood) {
-	s.Params = map[string][]float64{}
+// With returns a spec with the parameters of l, a likelihood of the same model.
+func (s *Spec) With(l Likelihood) *Spec {
+	out := &Spec{Name: s.Name, Settings: s.Settings, Params: map[string][]float64{}}
 	for _, p := range l.Params() {
-		s.Params[p.Name] = graph.Floats(p.Value)
+		out.Params[p.Name] = graph.Floats(p.Value)
 	}
+	return out
 }
 
-// Likelihood returns the likelihood of c outputs, in an element type. Parameters that are missing, unknown, of
-// another length or not finite are errors.
-func (s *Spec) Likelihood(c int, dt tensor.Dtype) (Likelihood, error) {
+// Likelihood returns the likelihood, in float64. Parameters that are missing, unknown, of another length or not
+// finite are errors. All calls return the same likelihood, which is not to be changed.
+func (s *Spec) Likelihood() (Likelihood, error) {
+	s.once.Do(func() { s.one, s.err = s.build() })
+	return s.one, s.err
+}
+
+// build makes the likelihood.
+func (s *Spec) build() (Likelihood, error) {
 	m, err := Lookup(s.Name)
 	if err != nil {
 		return nil, err
@@ -103,11 +113,10 @@ func (s *Spec) Likelihood(c int, dt tensor.Dtype) (Likelihood, error) {
 	if err := settings.Assign(of, s.Settings); err != nil {
 		return nil, fmt.Errorf("likelihood %s: %w", s.Name, err)
 	}
-	l, err := of.Start(c, nil)
+	l, err := of.Start(1, nil)
 	if err != nil {
 		return nil, fmt.Errorf("likelihood %s: %w", s.Name, err)
 	}
-	l = l.Copy(dt)
 	params := l.Params()
 	if len(params) != len(s.Params) {
 		return nil, fmt.Errorf("likelihood %s: %d parameters, expected %d", s.Name, len(s.Params), len(params))

@@ -37,7 +37,7 @@ func Example() {
 		Cov:  []float64{0.03},
 	}
 	var p task.Prediction
-	if err := (task.Task{Outputs: out}).Fill(context.Background(), latent, 0.01, task.PredictOptions{}, &p); err != nil {
+	if err := (task.Task{Outputs: out}).Fill(context.Background(), latent, task.Observation{NoiseVariance: 0.01}, task.PredictOptions{}, &p); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s: %g ± %g\n", p.Targets[0], p.Mean[0], p.Std()[0])

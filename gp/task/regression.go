@@ -80,7 +80,7 @@ func (r *Regression) checkModel() error {
 		}
 		return nil
 	}
-	l, err := r.Model.Likelihood(1, tensor.Float64)
+	l, err := r.Model.Likelihood()
 	switch {
 	case err != nil:
 		return err
@@ -126,7 +126,7 @@ func (r *Regression) likelihood() likelihood.Likelihood {
 	if r.Model == nil {
 		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
 	}
-	l, err := r.Model.Likelihood(1, tensor.Float64)
+	l, err := r.Model.Likelihood()
 	if err != nil {
 		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
 	}
@@ -268,9 +268,8 @@ func (r *Regression) fillNumber(i int, g gp.Gaussian, by Observation, p *Predict
 		std *= math.Exp(g.LogScale[i])
 	}
 	p.law.scale[i] = std
-	p.Variance[i] = std * std * by.Laws[i%t].Variance()
-	p.Epistemic[i] = min(p.Epistemic[i], p.Variance[i])
-	p.Aleatoric[i] = p.Variance[i] - p.Epistemic[i]
+	factor := std * std * by.Laws[i%t].Variance() / p.Variance[i]
+	p.Variance[i], p.Epistemic[i], p.Aleatoric[i] = factor*p.Variance[i], factor*p.Epistemic[i], factor*p.Aleatoric[i]
 }
 
 // fillModel sets value i of a prediction of another observation model.

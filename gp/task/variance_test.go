@@ -89,7 +89,7 @@ func TestParts(t *testing.T) {
 // predicted returns what Fill makes of a distribution.
 func predicted(ctx context.Context, o task.Outputs, g gp.Gaussian, noise float64, opts task.PredictOptions) (*task.Prediction, error) {
 	p := new(task.Prediction)
-	if err := (task.Task{Outputs: o}).Fill(ctx, g, noise, opts, p); err != nil {
+	if err := (task.Task{Outputs: o}).Fill(ctx, g, task.Observation{NoiseVariance: noise}, opts, p); err != nil {
 		return nil, err
 	}
 	return p, nil

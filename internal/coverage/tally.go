@@ -27,12 +27,12 @@ func (t *Tally) Add(p *task.Prediction, y []float64) error {
 	if p.Classes != nil {
 		return nil
 	}
-	half, err := p.HalfWidths(t.Level)
+	lower, upper, err := p.Interval(t.Level)
 	for i, std := range p.Std() {
-		if len(p.Targets) > 1 {
+		if len(p.Targets) == 1 {
 			std = 1
 		}
-		t.width += 2 * half[i%len(half)] * std
+		t.width += (upper[i] - lower[i]) / std
 	}
 	return err
 }

@@ -92,3 +92,18 @@ func UpTo(from, n int) []int {
 	}
 	return at
 }
+
+// Positions returns, for each row of the set held that [Split] makes of n rows, or with halves of the rows that
+// [Halves] lets choose, its number among the n rows.
+func Positions(n int, fraction float64, seed uint64, halves bool) ([]int, error) {
+	_, held, err := Indices(n, fraction, seed)
+	if err != nil || !halves {
+		return held, err
+	}
+	order := Rand(seed, Judges).Perm(len(held))
+	at := make([]int, (len(held)+1)/2)
+	for i := range at {
+		at[i] = held[order[i]]
+	}
+	return at, nil
+}

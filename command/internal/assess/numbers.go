@@ -31,18 +31,17 @@ func (c candidate) one(t int) (mean, std, y []float64) {
 // inside returns the share of the values of target t inside the intervals of a level, or NaN if the
 // model has no intervals of this level.
 func (c candidate) inside(t int, level float64) float64 {
-	z, err := c.p.HalfWidths(level)
+	lower, upper, err := c.p.Interval(level)
 	if err != nil {
 		return math.NaN()
 	}
-	mean, std, y := c.one(t)
-	n := 0
-	for i := range y {
-		if math.Abs(y[i]-mean[i]) <= z[t]*std[i] {
-			n++
+	inside, n := 0, 0
+	for i := t; i < len(c.y); i += len(c.p.Targets) {
+		if n++; lower[i] <= c.y[i] && c.y[i] <= upper[i] {
+			inside++
 		}
 	}
-	return float64(n) / float64(len(y))
+	return float64(inside) / float64(n)
 }
 
 // target returns the section about target t.
@@ -173,13 +172,17 @@ func (s subject) sizes(t int) Table {
 	for _, c := range s.all {
 		_, std, _ := c.one(t)
 		slices.Sort(std)
-		sum, squares := 0.0, 0.0
+		squares := 0.0
 		for _, v := range std {
-			sum, squares = sum+v/float64(len(std)), squares+v*v/float64(len(std))
+			squares += v * v / float64(len(std))
 		}
 		width := "–"
-		if z, err := c.p.HalfWidths(s.level); err == nil {
-			width = number(2 * z[t] * sum)
+		if lower, upper, err := c.p.Interval(s.level); err == nil {
+			total := 0.0
+			for i := t; i < len(lower); i += len(c.p.Targets) {
+				total += (upper[i] - lower[i]) / float64(len(std))
+			}
+			width = number(total)
 		}
 		out.Rows = append(out.Rows, []Cell{{Text: c.Name}, {Text: number(std[0])}, {Text: number(std[len(std)/2])}, {Text: number(math.Sqrt(squares))}, {Text: number(std[len(std)-1])}, {Text: width}})
 	}

@@ -66,11 +66,11 @@ type evaluation struct {
 // The latter are nil if there are none.
 func (e evaluation) probs(ctx context.Context, link valla.PredictOptions) (in, out *valla.Prediction, err error) {
 	in = new(valla.Prediction)
-	if err = e.m.Task.Fill(ctx, e.in, 0, link, in); err != nil || e.out.Mean == nil {
+	if err = e.m.Fill(ctx, e.in, link, in); err != nil || e.out.Mean == nil {
 		return in, nil, err
 	}
 	out = new(valla.Prediction)
-	return in, out, e.m.Task.Fill(ctx, e.out, 0, link, out)
+	return in, out, e.m.Fill(ctx, e.out, link, out)
 }
 
 // scores returns the scores of one kind of probabilities.

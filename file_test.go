@@ -122,7 +122,7 @@ func TestAttach(t *testing.T) {
 	lla := fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &laplace.Settings{}, Validation: new(0.0)})
 	classes := newTestClasses(t, tensor.Float64, 3)
 	for want, p := range map[string]*Posterior{
-		"noise variance 0.125 of classes": {Stored: m.Posterior.Stored, Method: "valla", NoiseVariance: 0.125},
+		"noise variance 0.125 of classification": {Stored: m.Posterior.Stored, Method: "valla", NoiseVariance: 0.125},
 		"nothing was fitted":              nil,
 		`method "mcmc", expected one of`:  {Stored: m.Posterior.Stored, Method: "mcmc"},
 	} {

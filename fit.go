@@ -98,12 +98,10 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	if err := out.attach(m.posterior(f, e.Method), m.fingerprint()); err != nil {
 		return nil, err
 	}
-	notes, err := out.fitLaws(ctx, p.Validation, rows.order, rows.law)
-	if err != nil {
+	if err := out.fitLaws(ctx, p.Validation, rows); err != nil {
 		return nil, err
 	}
-	f.Record.Notes = append(f.Record.Notes, notes...)
-	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
+	e.Action, e.Label, e.Program, e.Record = ActionFit, out.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
 		if err := out.examine(ctx, &e, p, rows); err != nil {
 			return nil, err

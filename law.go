@@ -89,35 +89,46 @@ func (m *Model) ownScales(p gp.Posterior) gp.Posterior {
 	})
 }
 
-// fitLaws chooses the laws of the residuals of a regression by held-out examples, of which order has the numbers in
-// their file. It returns a note on each target.
-func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, order []int, name string) ([]string, error) {
+// fitLaws chooses the laws of the residuals of a regression by the held-out examples of a problem. A posterior that
+// cannot predict them gets none; the verdict names its row.
+func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 	m.Laws = nil
-	if e == nil || name == law.Gaussian || !m.gaussianNumbers() {
-		return nil, nil
+	if e == nil || d.law == law.Gaussian || !m.gaussianNumbers() {
+		return nil
 	}
-	all, err := m.residuals(ctx, *e, order)
-	if err != nil {
-		return nil, err
+	all, err := m.residuals(ctx, *e, d.order)
+	if err != nil || all == nil {
+		return err
 	}
-	var notes []string
 	laws := make([]law.Law, len(all))
 	for t, r := range all {
-		var report law.Report
-		if laws[t], report, err = law.Fit(ctx, r, law.Options{Family: name}); err != nil {
-			return nil, fmt.Errorf("law of the residuals of %q: %w", m.Task.Targets()[t], err)
-		}
-		if last := report.Taken(); last != "" {
-			notes = append(notes, fmt.Sprintf("The residuals of %q have the law %s, chosen by %d held-out rows.", m.Task.Targets()[t], last, report.Rows))
+		if laws[t], err = d.lawOf(ctx, r); err != nil {
+			return fmt.Errorf("law of the residuals of %q: %w", m.Task.Targets()[t], err)
 		}
 	}
 	if slices.ContainsFunc(laws, func(l law.Law) bool { return l.Family != law.Gaussian || l.Own != nil }) {
 		m.Laws = laws
 	}
-	return notes, nil
+	return nil
 }
 
-// residuals returns the standardised residuals of each output at examples, in their order in the file.
+// lawOf returns the law of residuals. Pseudo-rows, whose targets lie on the way from one row to another, tell
+// how heavy the tails are, but neither where targets scatter more nor whether the law is skewed.
+func (d division) lawOf(ctx context.Context, r law.Residuals) (law.Law, error) {
+	o := law.Options{Family: d.law}
+	if d.pseudo {
+		o.Own = law.OwnNever
+	}
+	l, _, err := law.Fit(ctx, r, o)
+	if err == nil && d.pseudo && d.law == "" && l.Family == law.Mixture {
+		o.Family = law.StudentT
+		l, _, err = law.Fit(ctx, r, o)
+	}
+	return l, err
+}
+
+// residuals returns the standardised residuals of each output at examples, in their order in the file: order has the
+// number of each example there, nil where they are in it. It returns nil if a prediction is not finite.
 func (m *Model) residuals(ctx context.Context, e gp.Examples, order []int) ([]law.Residuals, error) {
 	rows := holdout.UpTo(0, e.N())
 	if order != nil {
@@ -139,8 +150,8 @@ func (m *Model) residuals(ctx context.Context, e gp.Examples, order []int) ([]la
 		return nil
 	})
 	for _, r := range all {
-		if i, z := kernel.FirstNonFinite(r.Z); i >= 0 && err == nil {
-			err = fmt.Errorf("held-out row %d (counting from 0): the standardised residual is %g, expected a finite number", i, z)
+		if i, _ := kernel.FirstNonFinite(slices.Concat(r.Z, r.Features)); i >= 0 {
+			return nil, err
 		}
 	}
 	return all, err

@@ -32,7 +32,7 @@ func partsOn(t *testing.T, train, test *data.Set) parts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fit(t, m, train, FitOptions{Settings: &vallagp.Settings{Iterations: 500}})
+	f := fit(t, m, train, FitOptions{Settings: &vallagp.Settings{Iterations: 500}, Law: "gaussian"})
 	p := predict(t, f, test.X)
 	far := test.X.Float64s()
 	away := make([]float64, len(far))

@@ -118,7 +118,7 @@ func TestTwoTargets(t *testing.T) {
 		for _, s := range []gp.Settings{
 			&vallagp.Settings{Inducing: 12, Iterations: 40}, &laplace.Settings{Structure: "kfac"}, &laplace.Settings{Weights: []string{"last-layer"}},
 		} {
-			f := loaded(t, written(t, fit(t, m, set, FitOptions{Settings: s})))
+			f := loaded(t, written(t, fit(t, m, set, FitOptions{Settings: s, Law: "gaussian"})))
 			twoTargets(t, f, fresh)
 		}
 	}

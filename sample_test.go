@@ -34,7 +34,7 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := fit(t, two, twins(200, 1), FitOptions{Settings: &laplace.Settings{Weights: []string{"last-layer"}}})
+	m := fit(t, two, twins(200, 1), FitOptions{Settings: &laplace.Settings{Weights: []string{"last-layer"}}, Law: "gaussian"})
 	set := twins(n, 8)
 	p := predict(t, m, set.X)
 	in, err := m.Task.Inputs.Apply(set.X, m.Dtype())

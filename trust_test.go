@@ -109,7 +109,7 @@ func TestUnevenNoiseInFloat32(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fit(t, m, set, FitOptions{Settings: &vallagp.Settings{Iterations: c.steps}})
+		f := fit(t, m, set, FitOptions{Settings: &vallagp.Settings{Iterations: c.steps}, Law: "gaussian"})
 		t.Logf("prior std %g, noise %g", f.History[1].PriorStds[0], f.NoiseStds()[0])
 		checkTrust(t, f, set.X)
 	}
@@ -174,7 +174,7 @@ func TestTrustOnRandomTables(t *testing.T) {
 				if s.FixPrior = rapid.Bool().Draw(r, name+" fixed"); s.FixPrior { // at what no fit would choose
 					s.PriorStd = math.Pow(10, rapid.Float64Range(-3, 3).Draw(r, name+" log prior std"))
 				}
-				f, err := m.Fit(context.Background(), set, FitOptions{Settings: s})
+				f, err := m.Fit(context.Background(), set, FitOptions{Settings: s, Law: "gaussian"})
 				if err != nil {
 					r.Fatal(err)
 				}

@@ -16,11 +16,25 @@ func CannotServe(method string, l likelihood.Likelihood) error {
 // CheckNoiseStd returns an error that wraps settings.ErrSetting if the setting noise-std has the value std, which
 // is not 0, and the observation model l has no noise.
 func CheckNoiseStd(std float64, l likelihood.Likelihood) error {
-	switch {
-	case std == 0 || likelihood.Noisy(l):
+	if std == 0 || likelihood.Noisy(l) {
 		return nil
-	case likelihood.IsClass(l):
-		return settings.Errorf("noise-std %g with classes, which have no noise", std)
 	}
-	return settings.Errorf("noise-std %g with the likelihood %v, which has no noise", std, l)
+	return withoutNoise(fmt.Sprintf("noise-std %g", std), l)
+}
+
+// CheckTrainable returns an error that wraps settings.ErrSetting if the setting name, which says whether parameters of
+// the observation model l are learned, is given and l has no parameters.
+func CheckTrainable(name string, given bool, l likelihood.Likelihood) error {
+	if !given || len(l.Params()) > 0 {
+		return nil
+	}
+	return withoutNoise(name, l)
+}
+
+// withoutNoise returns the error of a setting of the noise with a likelihood without noise.
+func withoutNoise(setting string, l likelihood.Likelihood) error {
+	if likelihood.IsClass(l) {
+		return settings.Errorf("%s with classes, which have no noise", setting)
+	}
+	return settings.Errorf("%s with the likelihood %v, which has no noise", setting, l)
 }

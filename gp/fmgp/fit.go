@@ -38,7 +38,7 @@ type fitting struct {
 	r gp.Run     // seed, memory, checkpoint and progress
 	s Settings   // complete
 
-	lik   likelihood.Likelihood // whose noise the fit changes
+	lik   likelihood.Likelihood // whose parameters the fit changes
 	train points                // the training rows with the network's outputs and features
 	held  points                // without validation rows empty
 	layer *sparseGP             // what the fit changes
@@ -49,10 +49,7 @@ type fitting struct {
 // start computes what the network makes of the rows, and makes the layer, the likelihood and
 // the posterior as they are before the first step.
 func (f *fitting) start(ctx context.Context) error {
-	f.lik = f.p.Likelihood.Copy(f.p.Dtype())
-	if f.s.NoiseStd != 0 {
-		f.lik = likelihood.NewGaussian(f.s.NoiseStd*f.s.NoiseStd, f.p.Dtype())
-	}
+	f.lik = steps.Start(f.p, f.s.NoiseStd)
 	shape, limit := f.p.Train.X.Shape()[1:].Clone(), f.r.Limit()/4
 	f.post = &posterior{net: f.p.Net, input: shape, limit: limit}
 	var err error
@@ -127,7 +124,7 @@ func (f *fitting) steps() *steps.Graph {
 	}
 }
 
-// loss writes the objective for rows [x, f, g], [B, D+E+C], and targets [B,C].
+// loss writes the objective for rows [x, f, g], [B, D+E+C], and targets [B,W·C].
 func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 	k := f.layer.Kernel
 	u, mean := b.Slice(rows, 1, 0, k.Width()), b.Slice(rows, 1, k.Width(), k.Width()+k.Outputs)
@@ -169,7 +166,7 @@ func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, err
 		}
 		record.Notes = append(record.Notes, fmt.Sprintf("%d inducing points instead of %d: %s.", m, f.s.Inducing, why))
 	}
-	return &gp.Fitted{Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik), Record: record}, nil
+	return gp.Learned(f.post, f.lik, record), nil
 }
 
 // meanScale is the geometric mean of the length scales.

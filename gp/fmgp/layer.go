@@ -142,7 +142,7 @@ type lossNodes struct {
 }
 
 // Loss writes the objective for a mini-batch into the graph: points u [B, D+E], targets
-// y [B,C] and the network's outputs mean [B,C]. Without the surrogate it is
+// y [B,W·C] and the network's outputs mean [B,C]. Without the surrogate it is
 // −(N/B) Σ_b ℓ(y; mean, Q) + KL. The surrogate is a second sparse Gaussian process with the
 // same covariance and a mean of its own, m = K_xz (K_z + 10⁻³I)⁻¹ q, which adds
 //
@@ -168,7 +168,7 @@ func (l *sparseGP) Loss(b *graph.Builder, u, y, mean *graph.Node, o lossOptions)
 	if b.Err() != nil {
 		return nil
 	}
-	p.Mean = b.Reshape(p.Mean, y.Shape()...)
+	p.Mean = b.Reshape(p.Mean, mean.Shape()...)
 	own := b.Add(p.KL, b.Scale(b.Sum(b.Square(half)), 0.5))
 	p.Surrogate = b.Add(data(p.Mean), own)
 	p.Loss = b.Add(p.Loss, p.Surrogate)

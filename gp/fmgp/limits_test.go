@@ -232,7 +232,7 @@ func TestKnown(t *testing.T) {
 	l, u := newLayer(t, n, 4, 1, false)
 	x := l.Z.Value
 	p := &posterior{layer: l, limit: gp.Run{}.Limit() / 4}
-	if err := p.findKnown(t.Context(), points{x: x, g: dense.Of(make([]float64, n), n, 1)}, noise, 1); err != nil {
+	if err := p.findKnown(t.Context(), points{x: x, g: dense.Of(make([]float64, n), n, 1)}, slices.Repeat([]float64{noise}, n), 1); err != nil {
 		t.Fatal(err)
 	}
 	b := graph.NewBuilder(tensor.Float64)

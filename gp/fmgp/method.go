@@ -36,7 +36,7 @@ type Settings struct {
 	Amplitude   float64 `set:"amplitude" default:"1" above:"0" help:"amplitude a of the kernel at the start, a variance"`
 	LengthScale float64 `set:"length-scale" auto:"the median distance of two rows, over √2" above:"0" help:"length scale ℓ of all inputs at the start, in the units of the network's inputs"`
 	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs"`
-	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation at its start value, as is done where the noise is known"`
+	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
 
 	Iterations    int     `set:"iterations" default:"5000" min:"1" help:"number of steps of Adam, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" default:"100" min:"1" help:"rows in a mini-batch, at most all"`
@@ -69,20 +69,16 @@ func label(inducing int) string { return fmt.Sprintf("FMGP %d", inducing) }
 // complete returns the settings for a problem with all defaults filled in. NoiseStd and
 // LengthScale stay 0 where they are found in the data. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	_, gaussian := p.Likelihood.(likelihood.Gaussian)
-	if s.Kernel == "" && !gaussian {
+	classes := likelihood.IsClass(p.Likelihood)
+	if s.Kernel == "" && classes {
 		s.Kernel = kernelEmbedding
 	}
 	s.Kernel = cmp.Or(s.Kernel, kernelRBF)
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
+	err := cmp.Or(settings.Complete(&s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood), gp.CheckTrainable("fix-noise", s.FixNoise, p.Likelihood))
 	switch {
-	case !gaussian && s.NoiseStd != 0:
-		return s, settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
-	case !gaussian && s.FixNoise:
-		return s, settings.Errorf("fix-noise with classes, which have no noise")
-	case !gaussian && *s.Alpha == 0:
+	case err != nil:
+		return s, err
+	case classes && *s.Alpha == 0:
 		return s, settings.Errorf("alpha 0 with classes, expected a number above 0")
 	case s.Schedule != scheduleSteps && (s.Decay != 0 || s.DecayEvery != 0):
 		return s, settings.Errorf("decay or decay-every with schedule %s, expected schedule %s", s.Schedule, scheduleSteps)

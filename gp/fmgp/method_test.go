@@ -13,14 +13,15 @@ import (
 func variants() map[string]func(gp.Problem) gp.Settings {
 	out := map[string]func(gp.Problem) gp.Settings{}
 	for name, s := range map[string]Settings{
-		"defaults":           {Inducing: 8, Iterations: 12},
-		"embedding":          {Kernel: kernelEmbedding, Inducing: 6, Iterations: 10, Init: "random-points", BatchSize: 10, LengthScale: 1.5},
-		"rbf, random rows":   {Kernel: kernelRBF, Inducing: 5, Iterations: 10, Init: initRandomRows, BatchSize: 11, LengthScale: 2, Amplitude: 0.5, KeepLast: true},
-		"steps, alpha":       {Inducing: 4, Iterations: 12, BatchSize: 7, Schedule: scheduleSteps, DecayEvery: 5, LengthScale: 1, Alpha: new(0.5)},
-		"numbers: the bound": {Inducing: 4, Iterations: 10, BatchSize: 13, Schedule: scheduleConstant, Alpha: new(0.0), LengthScale: 1, NoiseStd: 0.4, FixNoise: true},
+		"defaults":             {Inducing: 8, Iterations: 12},
+		"embedding":            {Kernel: kernelEmbedding, Inducing: 6, Iterations: 10, Init: "random-points", BatchSize: 10, LengthScale: 1.5},
+		"rbf, random rows":     {Kernel: kernelRBF, Inducing: 5, Iterations: 10, Init: initRandomRows, BatchSize: 11, LengthScale: 2, Amplitude: 0.5, KeepLast: true},
+		"steps, alpha":         {Inducing: 4, Iterations: 12, BatchSize: 7, Schedule: scheduleSteps, DecayEvery: 5, LengthScale: 1, Alpha: new(0.5)},
+		"numbers: the bound":   {Inducing: 4, Iterations: 10, BatchSize: 13, Schedule: scheduleConstant, Alpha: new(0.0), LengthScale: 1, NoiseStd: 0.4, FixNoise: true},
+		"numbers: known noise": {Inducing: 5, Iterations: 10, BatchSize: 12, LengthScale: 1, FixNoise: true},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {
-			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.FixNoise {
+			if !likelihood.Noisy(p.Likelihood) && s.FixNoise {
 				return nil
 			}
 			c := s
@@ -28,6 +29,11 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		}
 	}
 	return out
+}
+
+// learnsNoise reports whether the parameters of noise follow Adam, whose steps differ for log σ² and log σ.
+func learnsNoise(p gp.Problem, s gp.Settings) bool {
+	return likelihood.Noisy(p.Likelihood) && !s.(*Settings).FixNoise
 }
 
 // prior is the kernel of a posterior as a kernel of the network's inputs.
@@ -48,7 +54,7 @@ func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's.
 func TestMethod(t *testing.T) {
-	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
+	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Unlimited: learnsNoise, Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
 		c.Prior, c.PriorVariance = prior{of: f.Posterior.(*posterior)}, 1
 	}})
 }

@@ -22,7 +22,7 @@ const nameKnown = "fmgp.known"
 const maxSplit = 10_000
 
 // split finds which part of the targets' variance V = Q + σ² is epistemic: what more data
-// would take away. Where α > 0 and the noise is Gaussian, the objective asks of V only that it
+// would take away. Where α > 0 and the targets have noise, the objective asks of V only that it
 // is the variance of the targets around the network, so that noise ends in Q. What the rows
 // determine of the function, if they scatter around it with the variances V_n that the fit has
 // found, is
@@ -32,16 +32,18 @@ const maxSplit = 10_000
 // as in VaLLA, see its documentation: V is divided in the proportion of E₀ to ν, the mean of
 // V_n. With K_z = RRᵀ, v_n = R⁻¹K_zn and Σ_n v_n v_nᵀ/V_n = UΓUᵀ it is K(x,x) − |PᵀK_zx|² with
 // P = R⁻ᵀ U (Γ/(1+Γ))^½. It is found from 10,000 rows at most, each of which stands for
-// several then.
+// several then. For noise that is not Gaussian σ² stands for 1/Λ. For other observation models, such as counts and
+// classes, the noise depends on the function and there is no ν: all of Q is epistemic.
 func (f *fitting) split(ctx context.Context) error {
-	noise := likelihood.NoiseVariance(f.lik)
-	if noise == 0 || *f.s.Alpha == 0 {
+	if !likelihood.Noisy(f.lik) || *f.s.Alpha == 0 {
 		return nil
 	}
-	at, n := f.train, f.train.n()
+	at, y, n := f.train, f.p.Train.Y, f.train.n()
 	if n > maxSplit {
-		at = at.take(rand.New(rand.NewPCG(f.r.Seed, splitStream)).Perm(n)[:maxSplit])
+		rows := rand.New(rand.NewPCG(f.r.Seed, splitStream)).Perm(n)[:maxSplit]
+		at, y = at.take(rows), data.TakeRows(y, rows)
 	}
+	noise := gp.ScatterOf(f.lik, graph.Floats(y), f.p.Outputs())
 	if err := f.post.findKnown(ctx, at, noise, float64(n)/float64(at.n())); err != nil {
 		return fmt.Errorf("fmgp: the epistemic part of the variance: %w", err)
 	}
@@ -57,8 +59,8 @@ func (p points) take(rows []int) points {
 	return out
 }
 
-// findKnown sets P and ν from points each of which counts weight times.
-func (p *posterior) findKnown(ctx context.Context, at points, noise, weight float64) error {
+// findKnown sets P and ν from points with the variances noise [n·C], each of which counts weight times.
+func (p *posterior) findKnown(ctx context.Context, at points, noise []float64, weight float64) error {
 	l := p.layer.wide()
 	r, err := l.root()
 	if err != nil {
@@ -83,7 +85,7 @@ func (p *posterior) findKnown(ctx context.Context, at points, noise, weight floa
 }
 
 // evidence returns Σ_n v_n v_nᵀ/V_n [M,M] and ν, for a layer in float64 with K_z = RRᵀ.
-func (p *posterior) evidence(ctx context.Context, l *sparseGP, r []float64, at points, noise, weight float64) (sum []float64, scatter float64, err error) {
+func (p *posterior) evidence(ctx context.Context, l *sparseGP, r []float64, at points, noise []float64, weight float64) (sum []float64, scatter float64, err error) {
 	m, c := l.Inducing(), l.Kernel.Outputs
 	rows, err := p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node {
 		t := l.Terms(b, u)
@@ -96,11 +98,11 @@ func (p *posterior) evidence(ctx context.Context, l *sparseGP, r []float64, at p
 		return nil, 0, err
 	}
 	sum = make([]float64, m*m)
-	err = eachPoint(ctx, rows, at, func(_, n int, out []*tensor.Dense) error {
+	err = eachPoint(ctx, rows, at, func(first, n int, out []*tensor.Dense) error {
 		v := append([]float64(nil), out[0].Float64s()[:n*c*m]...)
 		kernel.Trsm(true, true, n*c, m, r, m, v, m)
 		for i, q := range out[1].Float64s()[:n*c] {
-			total := max(q, 0) + noise
+			total := max(q, 0) + noise[first*c+i]
 			scatter += total / float64(at.n()*c)
 			kernel.Scale(v[i*m:(i+1)*m], math.Sqrt(weight/total), v[i*m:(i+1)*m])
 		}

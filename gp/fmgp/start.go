@@ -25,7 +25,7 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 	}
 	rows := rng.Perm(f.p.Train.N())[:min(f.s.Inducing, f.p.Train.N())]
 	some := f.p.Train.Rows(rows)
-	if _, classes := f.p.Likelihood.(likelihood.Softmax); classes {
+	if likelihood.IsClass(f.p.Likelihood) {
 		return some.X, some.Labels(), nil
 	}
 	class = make([]int, len(rows))

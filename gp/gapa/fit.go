@@ -33,8 +33,11 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, r: r, s: c, limit: r.Limit(), loss: newLoss(p.Likelihood)}
-	if err := f.run(ctx); err != nil {
+	f := &fitting{p: p, r: r, s: c, limit: r.Limit()}
+	if f.loss, err = newLoss(p, c.NoiseStd); err == nil {
+		err = f.run(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
 	return f.fitted(), nil
@@ -190,7 +193,7 @@ func (f *fitting) scale(ctx context.Context) (err error) {
 	return nil
 }
 
-// freeNoise reports whether the fit finds the noise variance.
+// freeNoise reports whether the fit finds the noise variance and other parameters of the observation model.
 func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !f.p.KnownNoise }
 
 // spread returns the variances of the activations at the rows that are kept.
@@ -231,8 +234,7 @@ func (f *fitting) mixtures() []mixture {
 	if f.s.Factor == 0 {
 		factors = gp.LogSpaced(1./64, 64, 49)
 	}
-	if f.freeNoise() {
-		residual := likelihood.NoiseVariance(f.p.Likelihood)
+	if residual := likelihood.NoiseVariance(f.p.Likelihood); f.freeNoise() && residual > 0 {
 		noises = gp.LogSpaced(residual/16, 16*residual, 17)
 	}
 	return mixtures(factors, noises)
@@ -254,10 +256,14 @@ func (f *fitting) fitted() *gp.Fitted {
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
 		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
 	}
-	out := &gp.Fitted{Posterior: q, Record: f.record()}
+	record := f.record()
 	if f.held != nil {
-		out.Record.ValidationRows = f.held.n()
+		record.ValidationRows = f.held.n()
 	}
+	if f.law != nil {
+		return gp.Learned(q, f.law.with(f.by.noise), record)
+	}
+	out := &gp.Fitted{Posterior: q, Record: record}
 	if !f.classes {
 		out.NoiseVariance = f.by.noise
 	}

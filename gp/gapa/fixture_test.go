@@ -203,7 +203,7 @@ func TestFixtureLoss(t *testing.T) {
 		var curve []float64
 		own := s.variances(f.want(t, f.layer+"c2"))
 		for _, factor := range f.want(t, f.prefix+"scales") {
-			v, _ := s.loss(l, own, mixture{factor: factor, noise: noise})
+			v, _, _ := s.loss(l, own, mixture{factor: factor, noise: noise})
 			curve = append(curve, v)
 		}
 		const tol = 1e-6

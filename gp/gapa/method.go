@@ -2,7 +2,6 @@ package gapa
 
 import (
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -59,11 +58,10 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	if err := settings.Complete(&s); err != nil {
 		return s, err
 	}
-	_, noisy := p.Likelihood.(likelihood.Gaussian)
-	switch {
-	case !noisy && s.NoiseStd != 0:
-		return s, settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
-	case learned && s.Scales != scalesLearned:
+	if err := gp.CheckNoiseStd(s.NoiseStd, p.Likelihood); err != nil {
+		return s, err
+	}
+	if learned && s.Scales != scalesLearned {
 		return s, settings.Errorf("scale-rows or scale-steps with scales %s, which are not learned", s.Scales)
 	}
 	if s.Scales != scalesLearned {

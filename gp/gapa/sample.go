@@ -13,7 +13,7 @@ import (
 // sample holds examples and what their variances are made of: the variances of output c are
 // factor·r Σ_j c_j² J_cj².
 type sample struct {
-	y, mean []float64 // [n,C]
+	y, mean []float64 // [n,W·C] and [n,C]
 	r       []float64 // [n]
 	squares []float32 // J², [n,C,d]
 	c, d    int       // C and d
@@ -46,8 +46,8 @@ func (s *sample) n() int { return len(s.r) }
 
 // part returns examples from … to−1.
 func (s *sample) part(from, to int) *sample {
-	q := *s
-	q.y, q.mean, q.r = s.y[from*s.c:to*s.c], s.mean[from*s.c:to*s.c], s.r[from:to]
+	q, w := *s, len(s.y)/s.n()
+	q.y, q.mean, q.r = s.y[from*w:to*w], s.mean[from*s.c:to*s.c], s.r[from:to]
 	q.squares = s.squares[from*s.c*s.d : to*s.c*s.d]
 	return &q
 }
@@ -70,16 +70,31 @@ func (s *sample) variances(scales []float64) []float64 {
 type mixture struct{ factor, noise float64 }
 
 // loss returns the mean loss, and its derivatives by the variances of the outputs [n,C].
-func (s *sample) loss(l loss, own []float64, by mixture) (mean float64, grad []float64) {
+func (s *sample) loss(l loss, own []float64, by mixture) (mean float64, grad []float64, err error) {
 	v, grad := make([]float64, len(own)), make([]float64, len(own))
 	kernel.Scale(v, by.factor, own)
+	if l.law != nil {
+		mean, err = l.law.loss(s, v, grad, by.noise)
+		return mean, grad, err
+	}
 	for at := 0; at < len(v); at += s.c {
 		to := at + s.c
 		mean += l.at(s.y[at:to], s.mean[at:to], v[at:to], by.noise, grad[at:to])
 	}
 	scale := 1 / float64(s.n())
 	kernel.Scale(grad, scale, grad)
-	return mean * scale, grad
+	return mean * scale, grad, nil
+}
+
+// value returns the mean loss.
+func (s *sample) value(l loss, own []float64, by mixture) (float64, error) {
+	if l.law == nil {
+		mean, _, err := s.loss(l, own, by)
+		return mean, err
+	}
+	return gp.MeanNLLOfEach(l.law.with(by.noise), s.y, s.mean, s.c, func(n int, v []float64) {
+		kernel.Scale(v, by.factor, own[n*s.c:(n+1)*s.c])
+	}), nil
 }
 
 // gradient returns the derivatives by c² [d], given those by the variances of the outputs.
@@ -100,7 +115,7 @@ func (s *sample) gradient(by []float64, factor float64) []float64 {
 // finite.
 func (s *sample) best(l loss, own []float64, all []mixture) (mixture, float64, error) {
 	return gp.Best(all, "factors", func(by mixture) (mixture, float64, error) {
-		v, _ := s.loss(l, own, by)
-		return by, v, nil
+		v, err := s.value(l, own, by)
+		return by, v, err
 	})
 }

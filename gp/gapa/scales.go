@@ -5,7 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -22,44 +25,57 @@ const (
 )
 
 // learning finds the logarithms of the variances c² [d], and of the noise variance where
-// the targets have noise that is not known, by Adam on the loss of the training rows.
+// the targets have noise that is not known, by Adam on the loss of the training rows. With a law learning finds all
+// parameters of the observation model.
 type learning struct {
 	loss                     // of the targets
 	rows, held *sample       // held is nil without validation rows
 	start      mixture       // the factor and the noise variance at the first step
 	freeNoise  bool          // the noise variance is learned
 	d          int           // number of activations
-	logs       *tensor.Dense // [d+1]: log c², and the logarithm of the noise by that at the start
-	grad       *tensor.Dense // [d+1]
+	theta      []float64     // of a law, the parameters of the observation model at the first step [P]; P = 1 without one
+	logs       *tensor.Dense // [d+P]: log c², and the change of theta, or of the logarithm of the noise
+	grad       *tensor.Dense // [d+P]
 }
 
 func newLearning(l loss, rows, held *sample, start mixture, freeNoise bool) *learning {
-	d := rows.d
-	return &learning{
-		loss: l, rows: rows, held: held, start: start, freeNoise: freeNoise, d: d,
-		logs: dense.Of(make([]float64, d+1), d+1), grad: dense.Of(make([]float64, d+1), d+1),
+	out := &learning{loss: l, rows: rows, held: held, start: start, freeNoise: freeNoise, d: rows.d}
+	if l.law != nil {
+		out.theta = steps.Flat(l.law.lik.Params())
 	}
+	n := rows.d + max(1, len(out.theta))
+	out.logs, out.grad = dense.Of(make([]float64, n), n), dense.Of(make([]float64, n), n)
+	return out
 }
 
-// state returns c² and the mixture that the logarithms stand for.
+// state returns c² and the mixture that the logarithms stand for. It sets the parameters of a law.
 func (l *learning) state() (scales []float64, by mixture) {
 	for _, v := range l.logs.Float64s()[:l.d] {
 		scales = append(scales, math.Exp(v))
 	}
-	by = l.start
-	by.noise *= math.Exp(l.logs.Float64s()[l.d])
+	by, change := l.start, l.logs.Float64s()[l.d:]
+	if l.law == nil {
+		by.noise *= math.Exp(change[0])
+		return scales, by
+	}
+	theta := slices.Clone(l.theta)
+	kernel.Add(theta, theta, change[:len(theta)])
+	steps.Unflat(l.law.lik.Params(), theta)
+	by.noise = likelihood.NoiseVariance(l.law.lik)
 	return scales, by
 }
 
 // run makes steps, and returns the variances of the state with the smallest loss on the
 // validation rows, or of the last one without these, with the noise variance.
 func (l *learning) run(ctx context.Context, steps int) (scales []float64, noise float64, err error) {
-	adam, best := &train.Adam{LR: scaleRate}, math.Inf(1)
+	adam, best, kept := &train.Adam{LR: scaleRate}, math.Inf(1), []float64(nil)
 	for step := range steps {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		l.differentiate(step)
+		if err := l.differentiate(step); err != nil {
+			return nil, 0, err
+		}
 		if err := adam.Step([]train.Param{{Name: "log variances", Value: l.logs, Grad: l.grad}}, 1); err != nil {
 			return nil, 0, err
 		}
@@ -69,33 +85,45 @@ func (l *learning) run(ctx context.Context, steps int) (scales []float64, noise 
 		now, by := l.state()
 		value := math.Inf(-1)
 		if l.held != nil {
-			value, _ = l.held.loss(l.loss, l.held.variances(now), by)
+			if value, err = l.held.value(l.loss, l.held.variances(now), by); err != nil {
+				return nil, 0, err
+			}
 		}
-		if scales == nil || value < best || l.held == nil {
-			scales, noise, best = now, by.noise, value
+		if kept == nil || value < best || l.held == nil {
+			kept, best = slices.Clone(l.logs.Float64s()), value
 		}
 	}
-	return scales, noise, nil
+	copy(l.logs.Float64s(), kept)
+	scales, by := l.state()
+	return scales, by.noise, nil
 }
 
 // differentiate sets the gradient of the loss of the rows of a step.
-func (l *learning) differentiate(step int) {
+func (l *learning) differentiate(step int) error {
 	n := l.rows.n()
 	size := min(scaleBatch, n)
 	from := step % max(1, n/size) * size
 	rows := l.rows.part(from, from+size)
 	scales, by := l.state()
-	_, grad := rows.loss(l.loss, rows.variances(scales), by)
+	_, grad, err := rows.loss(l.loss, rows.variances(scales), by)
+	if err != nil {
+		return err
+	}
 	all, noise := l.grad.Float64s(), 0.0
 	for j, g := range rows.gradient(grad, by.factor) {
 		all[j] = g * scales[j]
 	}
-	if l.freeNoise {
+	switch {
+	case !l.freeNoise:
+	case l.law != nil:
+		copy(all[l.d:], l.law.grad)
+	default:
 		for _, g := range grad {
 			noise += g * by.noise
 		}
+		all[l.d] = noise
 	}
-	all[l.d] = noise
+	return nil
 }
 
 // mixtures lists all pairs of factors and noise variances.

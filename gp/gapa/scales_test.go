@@ -36,13 +36,13 @@ func TestLoss(t *testing.T) {
 	const c = 3
 	for _, classes := range []bool{false, true} {
 		s := drawn(rand.New(rand.NewPCG(1, 1)), 20, c, 2, classes)
-		l, by := loss{classes}, mixture{factor: 1.3, noise: 0.4}
+		l, by := loss{classes: classes}, mixture{factor: 1.3, noise: 0.4}
 		var lik likelihood.Likelihood = likelihood.NewGaussian(by.noise, tensor.Float64)
 		if classes {
 			lik = likelihood.Softmax{}
 		}
 		own := s.variances([]float64{0.5, 2})
-		got, grad := s.loss(l, own, by)
+		got, grad, _ := s.loss(l, own, by)
 		want := 0.0
 		for i := range s.n() {
 			cov := make([]float64, c*c)
@@ -57,9 +57,9 @@ func TestLoss(t *testing.T) {
 			moved := make([]float64, len(own))
 			copy(moved, own)
 			moved[i] += step / by.factor
-			up, _ := s.loss(l, moved, by)
+			up, _, _ := s.loss(l, moved, by)
 			moved[i] -= 2 * step / by.factor
-			down, _ := s.loss(l, moved, by)
+			down, _, _ := s.loss(l, moved, by)
 			if slope := (up - down) / (2 * step); math.Abs(slope-grad[i]) > 1e-7*(1+math.Abs(slope)) {
 				t.Errorf("classes %t, variance %d: derivative %g, by differences %g", classes, i, grad[i], slope)
 			}
@@ -72,13 +72,13 @@ func TestLoss(t *testing.T) {
 func TestGradient(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		s := drawn(rand.New(rand.NewPCG(2, 1)), 30, 2, 4, classes)
-		l := newLearning(loss{classes}, s, nil, mixture{factor: 1, noise: 0.3}, !classes)
+		l := newLearning(loss{classes: classes}, s, nil, mixture{factor: 1, noise: 0.3}, !classes)
 		for j := range l.logs.Float64s() {
 			l.logs.Float64s()[j] = 0.2*float64(j) - 0.4
 		}
 		value := func() float64 {
 			scales, by := l.state()
-			v, _ := s.loss(l.loss, s.variances(scales), by)
+			v, _, _ := s.loss(l.loss, s.variances(scales), by)
 			return v
 		}
 		l.differentiate(0)

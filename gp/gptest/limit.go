@@ -34,7 +34,7 @@ var limits = []limit{
 
 // limits: with Student's t of a million degrees of freedom a fit is the fit with Gaussian noise, and so on.
 func (t *trial) limits() error {
-	if t.Outputs() < 2 || t.Likelihood.Width() > 1 || t.Unlimited != nil && t.Unlimited(t.make()) {
+	if t.Outputs() < 2 || t.Likelihood.Width() > 1 || t.Unlimited != nil && t.Unlimited(t.Problem.Problem, t.make()) {
 		return nil
 	}
 	for _, l := range limits {

@@ -29,9 +29,9 @@ type MethodCase struct {
 	// Case adds to the case of a fitted posterior what is known of it, such as the batch
 	// and the prior; nil adds nothing.
 	Case func(p gp.Problem, f *gp.Fitted, c *Case)
-	// Unlimited reports whether a fit with the settings depends on how an observation model writes its parameters,
+	// Unlimited reports whether a fit to the problem with the settings depends on how an observation model writes its parameters,
 	// so that a model and its limit, such as Student's t and the Gaussian, differ; nil means no fit.
-	Unlimited func(gp.Settings) bool
+	Unlimited func(gp.Problem, gp.Settings) bool
 }
 
 // CheckMethod runs a subtest for each promise that a method of package gp has to keep: for

@@ -44,17 +44,6 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Taken returns the name of the law that was taken in place of the Gaussian; "" if none was.
-func (r Report) Taken() string {
-	name := ""
-	for i, c := range r.Tried {
-		if c.Taken && i > 0 {
-			name = c.Name
-		}
-	}
-	return name
-}
-
 // significant reports whether the gain is above two standard errors.
 func (c Candidate) significant() bool { return c.Gain > 2*c.GainError }
 

@@ -36,7 +36,7 @@ type fitting struct {
 	r gp.Run     // seed, memory, checkpoint and progress
 	s Settings   // complete
 
-	lik   likelihood.Likelihood // with the noise of the fit
+	lik   likelihood.Likelihood // with the parameters of the fit
 	means *layers.Copy          // μ and the running statistics
 	stds  []*graph.Param        // ψ, in the order of the parameters; without noise nil
 	begun []float64             // ψ at the start
@@ -44,10 +44,7 @@ type fitting struct {
 
 // newFitting is a fit before the first step.
 func newFitting(p gp.Problem, r gp.Run, s Settings) *fitting {
-	f := &fitting{p: p, r: r, s: s, lik: p.Likelihood.Copy(p.Dtype()), means: layers.NewCopy(p.Net)}
-	if s.NoiseStd != 0 {
-		f.lik = likelihood.NewGaussian(s.NoiseStd*s.NoiseStd, p.Dtype())
-	}
+	f := &fitting{p: p, r: r, s: s, lik: steps.Start(p, s.NoiseStd), means: layers.NewCopy(p.Net)}
 	if s.Estimator == none {
 		return f
 	}
@@ -59,17 +56,8 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) *fitting {
 		}
 		f.stds = append(f.stds, graph.NewParam(w.Name+" log std", v, p.Dtype(), w.Value.Shape()...))
 	}
-	f.begun = flat(f.stds)
+	f.begun = steps.Flat(f.stds)
 	return f
-}
-
-// flat returns the elements of arrays one after the other.
-func flat(params []*graph.Param) []float64 {
-	var out []float64
-	for _, p := range params {
-		out = append(out, p.Floats()...)
-	}
-	return out
 }
 
 // trained lists what is trained.
@@ -96,7 +84,7 @@ type step struct {
 	noises     []*noise    // the leaves that are drawn for each mini-batch
 }
 
-// write writes a step for inputs x [B,…] and targets y [B,C].
+// write writes a step for inputs x [B,…] and targets y [B,W·C].
 func (f *fitting) write(b *graph.Builder, x, y *graph.Node) step {
 	f.means.Use(b)
 	w := &writer{b: b, how: f.s.Estimator, mu: map[*graph.Param]*graph.Node{}, psi: map[*graph.Param]*graph.Node{}, sigma: map[*graph.Param]*graph.Node{}}
@@ -153,9 +141,8 @@ func (f *fitting) held(ctx context.Context) (mean, cov []float64, err error) {
 
 // fitted returns the result of the fit.
 func (f *fitting) fitted(_ context.Context, record gp.Record) (*gp.Fitted, error) {
-	_, gaussian := f.p.Likelihood.(likelihood.Gaussian)
 	q := &posterior{
-		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), outputs: f.p.Outputs(), classes: !gaussian,
+		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), outputs: f.p.Outputs(), classes: likelihood.IsClass(f.lik),
 		means: f.means, stds: f.stds, samples: f.s.Samples, seed: f.r.Seed,
 	}
 	if f.stds == nil {
@@ -163,7 +150,7 @@ func (f *fitting) fitted(_ context.Context, record gp.Record) (*gp.Fitted, error
 	}
 	record.Untouched, record.PriorStds = true, []float64{f.s.PriorStd}
 	f.report(&record)
-	return &gp.Fitted{Posterior: q, NoiseVariance: likelihood.NoiseVariance(f.lik), Record: record}, nil
+	return gp.Learned(q, f.lik, record), nil
 }
 
 // littleMoved is a change of ψ that does not matter: a hundredth of a standard deviation.
@@ -172,12 +159,12 @@ const littleMoved = 0.01
 // report says how far means and standard deviations have moved.
 func (f *fitting) report(r *gp.Record) {
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
-	fact("largest change of a mean", furthest(flat(f.means.Params()), flat(f.p.Net.Params())))
+	fact("largest change of a mean", furthest(steps.Flat(f.means.Params()), steps.Flat(f.p.Net.Params())))
 	if f.stds == nil {
 		r.Notes = append(r.Notes, "The control without noise: the network was trained further, and nothing was learned of its uncertainty.")
 		return
 	}
-	now, mean := flat(f.stds), 0.0
+	now, mean := steps.Flat(f.stds), 0.0
 	for i := range now {
 		mean += (now[i] - f.begun[i]) / float64(len(now))
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -46,8 +45,8 @@ type Settings struct {
 	WeightDecay  float64  `set:"weight-decay" default:"0" min:"0" help:"further weight decay of the means in the optimizer, beside the weight decay of the prior"`
 
 	NoiseStd   float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ, in the units of the network's outputs"`
-	LearnNoise bool    `set:"learn-noise" help:"train log σ², by Adam"`
-	NoiseRate  float64 `set:"noise-rate" auto:"1e-4 with learn-noise" above:"0" help:"learning rate of log σ²"`
+	LearnNoise bool    `set:"learn-noise" help:"train log σ² and other parameters of the likelihood, by Adam"`
+	NoiseRate  float64 `set:"noise-rate" auto:"1e-4 with learn-noise" above:"0" help:"learning rate of log σ² and other parameters of the likelihood"`
 
 	ValidateEvery int `set:"validate-every" auto:"an epoch" min:"1" help:"steps from one validation to the next, which is that of the means and chooses nothing"`
 }
@@ -66,15 +65,12 @@ func label(control bool) string {
 // complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0
 // where it is the network's. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	_, gaussian := p.Likelihood.(likelihood.Gaussian)
+	err := cmp.Or(settings.Complete(&s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood), gp.CheckTrainable("learn-noise", s.LearnNoise, p.Likelihood))
 	switch {
+	case err != nil:
+		return s, err
 	case s.Decay != 0 && s.PriorStd != 0:
 		return s, settings.Errorf("decay %g and prior-std %g, expected one of them", s.Decay, s.PriorStd)
-	case !gaussian && (s.NoiseStd != 0 || s.LearnNoise):
-		return s, settings.Errorf("noise-std or learn-noise with classes, which have no noise")
 	case !s.LearnNoise && s.NoiseRate != 0:
 		return s, settings.Errorf("noise-rate %g without learn-noise", s.NoiseRate)
 	case s.Augment && p.Augmented == nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -36,7 +37,7 @@ func (p *posterior) State() (gp.State, error) {
 		name string         // in the file
 		of   []*graph.Param // the arrays
 	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
-		if v := flat(a.of); len(v) > 0 {
+		if v := steps.Flat(a.of); len(v) > 0 {
 			s.Arrays = append(s.Arrays, gp.Array{Name: a.name, Value: graph.Convert(dense.Of(v, len(v)), p.dtype())})
 		}
 	}
@@ -53,8 +54,7 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 	if err != nil {
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
-	_, classes := l.(likelihood.Softmax)
-	p := &posterior{net: net, input: h.Inputs, outputs: h.Outputs, classes: classes, means: layers.NewCopy(net), samples: h.Samples, seed: h.Seed}
+	p := &posterior{net: net, input: h.Inputs, outputs: h.Outputs, classes: likelihood.IsClass(l), means: layers.NewCopy(net), samples: h.Samples, seed: h.Seed}
 	if !h.Certain {
 		p.stds = layers.NewCopy(net).Params()
 	}

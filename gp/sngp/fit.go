@@ -60,10 +60,7 @@ type fitting struct {
 }
 
 // classes says whether the outputs are classes.
-func (f *fitting) classes() bool {
-	_, numbers := f.p.Likelihood.(likelihood.Gaussian)
-	return !numbers
-}
+func (f *fitting) classes() bool { return likelihood.IsClass(f.p.Likelihood) }
 
 // start makes the network, the head and the posterior as they are before the first step.
 func (f *fitting) start(ctx context.Context) error {

@@ -94,7 +94,10 @@ func (s *Settings) Label() string { return label }
 // complete returns the settings for a problem with all defaults filled in. Bound and LengthScale
 // stay 0 and Lambda nil where they are found in the network and the data. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	_, numbers := p.Likelihood.(likelihood.Gaussian)
+	numbers := likelihood.IsGaussian(p.Likelihood)
+	if !numbers && !likelihood.IsClass(p.Likelihood) {
+		return s, gp.CannotServe(Method.Title, p.Likelihood)
+	}
 	if err := settings.Complete(&s); err != nil {
 		return s, err
 	}

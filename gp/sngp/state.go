@@ -53,8 +53,7 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s g
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	_, numbers := l.(likelihood.Gaussian)
-	if err := h.check(!numbers); err != nil {
+	if err := h.check(likelihood.IsClass(l)); err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}
 	n, err := newNetwork(net, h.Inputs)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gapa"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -73,7 +74,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	return s.fitted(v, g, by), nil
+	return s.fitted(learned(p, v), v, g, by), nil
 }
 
 // vallaShare is the part of the work that the fit of VaLLA is, as the progress counts it.
@@ -160,11 +161,15 @@ func (s *Settings) parts(at variances, dt tensor.Dtype) (rows, held *tensor.Dens
 }
 
 // fitted makes the posterior and the record.
-func (s *Settings) fitted(v, g *gp.Fitted, by mixture) *gp.Fitted {
+func (s *Settings) fitted(model likelihood.Likelihood, v, g *gp.Fitted, by mixture) *gp.Fitted {
+	unit := likelihood.WithNoise(model, 1)
 	out := &gp.Fitted{
-		Posterior:     &posterior{terms: []term{{v.Posterior, by.valla}, {g.Posterior, by.gapa}}, noise: by.noise},
+		Posterior:     &posterior{terms: []term{{v.Posterior, by.valla}, {g.Posterior, by.gapa}}, noise: by.noise * gp.Scatter(unit)},
 		NoiseVariance: by.noise,
 		Record:        v.Record,
+	}
+	if v.Likelihood != nil {
+		out.Likelihood = likelihood.WithNoise(v.Likelihood, by.noise)
 	}
 	out.Record.Settings = merged(v.Record.Settings, g.Record.Settings)
 	out.Record.Settings["gapa-share"] = s.share()

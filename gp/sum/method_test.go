@@ -20,7 +20,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 			return &Settings{Settings: few, Options: gapa.Options{Neighbours: 6, ScaleSteps: 51}}
 		},
 		"known noise, nothing learned": func(p gp.Problem) gp.Settings {
-			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy {
+			if !likelihood.Noisy(p.Likelihood) {
 				return nil
 			}
 			return &Settings{fixed, gapa.Options{Cached: 12, Scales: "spread", Factor: 0.5}, new(0.0)}
@@ -28,7 +28,12 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	}
 }
 
+// learnsNoise reports whether the parameters of noise follow Adam, whose steps differ for log σ² and log σ.
+func learnsNoise(p gp.Problem, s gp.Settings) bool {
+	return likelihood.Noisy(p.Likelihood) && !s.(*Settings).FixNoise
+}
+
 // TestMethod: what package gp asks of a method.
 func TestMethod(t *testing.T) {
-	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants()})
+	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Unlimited: learnsNoise})
 }

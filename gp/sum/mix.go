@@ -10,14 +10,14 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// mixture are the factors of the two covariances, and the noise variance; 0 with classes.
+// mixture are the factors of the two covariances, and the squared noise scale; 0 without noise.
 type mixture struct{ valla, gapa, noise float64 }
 
 // mix finds the mixture with the smallest negative log predictive density of the validation
 // rows, each output by itself, at which GAPA has the variances own [n·C]. Without validation
 // rows mix returns the mixture in which VaLLA was fitted.
-func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []float64) (best mixture, err error) {
-	best = mixture{valla: 1, gapa: 1, noise: v.NoiseVariance}
+func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []float64) (mixture, error) {
+	best, model := mixture{valla: 1, gapa: 1, noise: v.NoiseVariance}, learned(p, v)
 	if s.share() > 0 {
 		best.gapa = s.share()
 	}
@@ -30,7 +30,7 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	}
 	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean, diagonals(g), p.Outputs()
 	best, _, err = gp.Best(s.mixtures(best, p.KnownNoise), "factors", func(by mixture) (mixture, float64, error) {
-		lik := likelihood.WithNoise(p.Likelihood, by.noise)
+		lik := likelihood.WithNoise(model, by.noise)
 		return by, gp.MeanNLLOfEach(lik, y, mean, c, func(n int, v []float64) {
 			for k := range v {
 				v[k] = by.valla*max(other[n*c+k], 0) + by.gapa*own[n*c+k]
@@ -41,6 +41,14 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 		return best, fmt.Errorf("valla+gapa: %w", err)
 	}
 	return best, nil
+}
+
+// learned returns the observation model with the parameters that VaLLA's fit v to p has learned.
+func learned(p gp.Problem, v *gp.Fitted) likelihood.Likelihood {
+	if v.Likelihood != nil {
+		return v.Likelihood
+	}
+	return p.Likelihood
 }
 
 // mixtures lists those that are tried around a first one: factors of VaLLA from 1/4 to 4

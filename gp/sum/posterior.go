@@ -16,7 +16,7 @@ type term struct {
 // posterior. Its covariance is the sum of the covariances of the terms, each times a factor.
 type posterior struct {
 	terms []term  // VaLLA and GAPA
-	noise float64 // variance of the targets around the function; 0 with classes
+	noise float64 // variance of the targets around the function, see gp.Scatter; 0 without noise
 }
 
 var _ gp.Stored = (*posterior)(nil)

@@ -19,7 +19,7 @@ type header struct {
 	GAPA   json.RawMessage `json:"gapa"`                     // header of GAPA
 	First  float64         `json:"valla_factor"`             // factor of VaLLA's covariance
 	Second float64         `json:"gapa_factor"`              // factor of GAPA's covariance
-	Noise  float64         `json:"noise_variance,omitempty"` // 0 in classification
+	Noise  float64         `json:"noise_variance,omitempty"` // see gp.Scatter; 0 without noise
 }
 
 // State implements gp.Stored: the states of VaLLA and of GAPA.

@@ -26,7 +26,7 @@ const (
 	memorised = 1.5
 )
 
-// Found has the errors of a network, as root mean squares in the network's units; 0 in classification.
+// Found has the errors of a network, as root mean squares in the network's units; 0 for targets without residuals, see [Problem].
 type Found struct {
 	Own    float64 // error on the training rows
 	Honest float64 // estimate of the error on rows that the network has not seen
@@ -45,6 +45,10 @@ func (f Found) Memorised() bool { return f.Honest > memorised*f.Own }
 // are the network's own residuals, made larger: the new mean square is the mean of two mean squares, of the
 // network, which is too small, and of kernel regression, which is usually too large.
 //
+// Noise that is not Gaussian has the parameters of maximum likelihood for these residuals. Counts, labels and ordered
+// classes have no residuals that another row could take, and the ends of an interval and numbers of known scale have
+// none that would leave them what they are: their pseudo-rows have the targets of their rows, as in classification.
+//
 // Images have pseudo-rows only in classification, and only if their sides have [LeastSide] pixels at least;
 // otherwise the error wraps gp.ErrProblem. Problem returns ctx's error if ctx ends first.
 func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found, error) {
@@ -54,7 +58,7 @@ func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found,
 	if p.Validation != nil {
 		return p, Found{}, fmt.Errorf("%w: validation examples, expected none", gp.ErrProblem)
 	}
-	_, classes := p.Likelihood.(likelihood.Softmax)
+	classes := likelihood.IsClass(p.Likelihood)
 	rng, out := rand.New(rand.NewPCG(seed, stream)), p
 	if p.Train.X.Dims() > 2 {
 		if !classes || !images(p.Train.X) {
@@ -71,7 +75,7 @@ func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found,
 	}
 	pseudo := s.pseudo(p)
 	out.Validation = &pseudo
-	if classes {
+	if !likelihood.Noisy(p.Likelihood) || p.Likelihood.Width() > 1 {
 		return out, Found{}, nil
 	}
 	return s.numbers(ctx, out, seed)
@@ -105,6 +109,9 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 	if err != nil {
 		return p, found, err
 	}
+	if p.Likelihood, err = honest(p.Likelihood, residuals, found); err != nil {
+		return p, found, fmt.Errorf("%w: residuals: %w", gp.ErrProblem, err)
+	}
 	c := p.Outputs()
 	for i, row := range s.rows {
 		for k := range c {
@@ -115,8 +122,17 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 		at[i] += residuals[i]
 	}
 	p.Train.Y, p.Validation.Y = like(p.Train.Y, at), like(p.Validation.Y, between)
-	p.KnownNoise, p.Likelihood = true, likelihood.NewGaussian(found.Honest*found.Honest, tensor.Float64)
+	p.KnownNoise = true
 	return p, found, nil
+}
+
+// honest returns a likelihood with noise, with the parameters for residuals [N,C]. The variance of Gaussian noise is the
+// square of found.Honest, which is the root of their mean square.
+func honest(l likelihood.Likelihood, residuals []float64, found Found) (likelihood.Likelihood, error) {
+	if likelihood.IsGaussian(l) {
+		return likelihood.WithNoise(l, found.Honest*found.Honest), nil
+	}
+	return likelihood.Fit(l, residuals, make([]float64, len(residuals)))
 }
 
 // residuals returns the residuals [N,C] for the training targets. The network's outputs at the training rows are

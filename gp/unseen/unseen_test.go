@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/unseen"
 	"github.com/go-valla/valla/graph"
@@ -257,5 +258,54 @@ func TestErrors(t *testing.T) {
 	cancel()
 	if _, _, err := unseen.Problem(ctx, p, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestLaws: Student's t gets the parameters of maximum likelihood for the honest residuals, whose tails it sees, and
+// keeps its number of degrees of freedom where this is fixed.
+func TestLaws(t *testing.T) {
+	p := line(t, 200, tensor.Float64)
+	for i := 0; i < 200; i += 20 { // outliers
+		p.Train.Y.Float64s()[i] += 8 * noise
+	}
+	p.Likelihood = likelihood.Each(likelihood.NewStudentT(4, noise, false, tensor.Float64))
+	got, found, err := unseen.Problem(t.Context(), p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := math.Sqrt(likelihood.NoiseVariance(got.Likelihood))
+	if !got.KnownNoise || got.Likelihood.String() != "student-t" || s > 0.7*found.Honest || s < 0.5*noise {
+		t.Errorf("scale %g of %v, honest error %g; want a scale near the noise %g, well below the error", s, got.Likelihood, found.Honest, noise)
+	}
+	p.Likelihood = likelihood.Each(likelihood.NewStudentT(1e6, noise, true, tensor.Float64))
+	if got, found, err = unseen.Problem(t.Context(), p, 1); err != nil {
+		t.Fatal(err)
+	}
+	if s := math.Sqrt(likelihood.NoiseVariance(got.Likelihood)); math.Abs(s-found.Honest) > 1e-3*found.Honest {
+		t.Errorf("scale %g of a million degrees of freedom, want the honest error %g", s, found.Honest)
+	}
+}
+
+// TestTargetsStay: pseudo-rows of counts, labels and intervals have the targets of their rows.
+func TestTargetsStay(t *testing.T) {
+	problems, err := gptest.ModelProblems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if likelihood.Noisy(p.Likelihood) && p.Likelihood.Width() == 1 {
+			continue
+		}
+		p.Validation = nil
+		got, found, err := unseen.Problem(t.Context(), p.Problem, 1)
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if found != (unseen.Found{}) || got.KnownNoise || got.Train.Y != p.Train.Y || !slices.Equal(graph.Floats(got.Validation.Y), graph.Floats(p.Train.Y)) {
+			t.Errorf("%s: found %+v, known noise %t, targets %v; want those of the rows", p.Name, found, got.KnownNoise, got.Validation.Y)
+		}
+		if err := got.Check(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
 	}
 }

@@ -97,9 +97,9 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := gp.SampleRows(n.inputs.all[0], min(scanned, max(1, scannedOutputs/n.outputs)), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
+	e := sampled(n.p.Train, min(scanned, max(1, scannedOutputs/n.outputs)), n.r.Seed, scanStream)
 	n.check.each.Refresh()
-	t, err := curvature(ctx, n.check.each, n.lik, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
+	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.draws.n)/float64(e.N()))
 	if err != nil {
 		return err
 	}
@@ -123,17 +123,25 @@ func (n *natural) scan(ctx context.Context) error {
 	return nil
 }
 
-// curvature returns T [M,M] of inputs x [n,…] with a weight, where each computes the network, κ̂
-// and k̂.
-func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likelihood, f *frame, x *tensor.Dense, weight float64) ([]float64, error) {
+// sampled returns at most most rows of examples, drawn from a random stream of a seed.
+func sampled(e gp.Examples, most int, seed, stream uint64) gp.Examples {
+	rows := func(t *tensor.Dense) *tensor.Dense {
+		return gp.SampleRows(t, most, rand.New(rand.NewPCG(seed, stream)))
+	}
+	return gp.Examples{X: rows(e.X), Y: rows(e.Y)}
+}
+
+// curvature returns T [M,M] of examples with a weight, where each computes the network, κ̂
+// and k̂. Of the targets only exposures and scales count.
+func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likelihood, f *frame, e gp.Examples, weight float64) ([]float64, error) {
 	c, m := each.Width(0), f.m
-	t, block := make([]float64, m*m), make([]float64, c*c)
-	err := each.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
+	t, block, y, w := make([]float64, m*m), make([]float64, c*c), graph.Floats(e.Y), e.Y.Shape()[1]
+	err := each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
 		mean, v := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[2], rows)
 		f.whiten(v)
 		lambda := make([]float64, rows*c)
 		for i := range rows {
-			lik.Curvature(block, mean[i*c:(i+1)*c])
+			likelihood.CurvatureOf(lik, block, y[(first+i)*w:(first+i+1)*w], mean[i*c:(i+1)*c])
 			for k := range c {
 				lambda[i*c+k] = weight * block[k*c+k]
 			}

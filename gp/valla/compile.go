@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-valla/valla/gp"
@@ -10,7 +11,7 @@ import (
 
 // Compile implements gp.Posterior.
 func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if err := p.solve(); err != nil {
+	if err := cmp.Or(p.checkShape(shape), p.solve()); err != nil {
 		return nil, err
 	}
 	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: shape}

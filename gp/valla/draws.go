@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
@@ -58,13 +59,13 @@ func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	lik, err := newDataTerm(n.lik, n.alpha, predictBatch, c, n.dt)
+	lik, err := steps.NewDataTerm(n.lik, n.alpha, predictBatch, c, n.dt)
 	if err != nil {
 		return nil, err
 	}
-	targets := graph.Floats(e.Y)
+	targets, w := graph.Floats(e.Y), e.Y.Shape()[1]
 	err = each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
-		sizes, err := n.sizes(lik, dense.AppendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
+		sizes, err := n.sizes(lik, dense.AppendRows(nil, out[0], rows), targets[first*w:(first+rows)*w])
 		for i, v := range sizes {
 			scores[first+i/c] += v
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/jacobian"
@@ -81,10 +82,7 @@ func chosen(net layers.Network, names []string) (layers.Network, error) {
 // start makes the layer, the likelihood and the posterior as they are before the first
 // step.
 func (f *fitting) start(ctx context.Context) error {
-	f.lik = f.p.Likelihood.Copy(f.p.Dtype())
-	if f.s.NoiseStd != 0 {
-		f.lik = likelihood.NewGaussian(f.s.NoiseStd*f.s.NoiseStd, f.p.Dtype())
-	}
+	f.lik = steps.Start(f.p, f.s.NoiseStd)
 	z, class, err := f.inducing()
 	if err != nil {
 		return err
@@ -100,7 +98,7 @@ func (f *fitting) start(ctx context.Context) error {
 	}
 	f.post = newPosterior(f.p.Net, f.layer)
 	f.post.start = z.Clone().(*tensor.Dense)
-	f.post.additive = likelihood.NoiseVariance(f.lik) > 0 && *f.s.Alpha == 0
+	f.post.additive = likelihood.IsGaussian(f.lik) && *f.s.Alpha == 0
 	if f.r.Memory > 0 {
 		f.post.limitMemory(f.r.Memory / 4) // it lives beside the step of the fit
 	}
@@ -115,7 +113,7 @@ func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, err
 		return nil, err
 	}
 	record.PriorStds, record.Notes = []float64{f.layer.PriorStd()}, f.notes()
-	return &gp.Fitted{Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik), Record: record}, nil
+	return gp.Learned(f.post, f.lik, record), nil
 }
 
 // jitterFacts says how much was added to the diagonal of K_z so that it has a Cholesky factor, if

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/scratch"
 	"github.com/go-valla/valla/train"
@@ -336,26 +335,6 @@ func vertex(a, b, c float64) float64 {
 		return min(max((a-c)/(2*d), -0.5), 0.5)
 	}
 	return 0
-}
-
-// flat returns the elements of parameters, one after the other.
-func flat(params []*graph.Param) []float64 {
-	var out []float64
-	for _, p := range params {
-		out = append(out, p.Floats()...)
-	}
-	return out
-}
-
-// unflat is the inverse of flat.
-func unflat(params []*graph.Param, v []float64) {
-	k := 0
-	for _, p := range params {
-		for i := range p.Value.Shape().TotalSize() {
-			p.Set(i, v[k])
-			k++
-		}
-	}
 }
 
 // String describes the ladder in an error message.

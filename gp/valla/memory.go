@@ -35,7 +35,7 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, layer: layer}, outputs: outputs, dt: dt}
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, layer: layer}, outputs: outputs, width: 1, dt: dt}
 	n.picks = n.newPicks(fewOutputs)
 	g, err := n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
 	if err != nil {

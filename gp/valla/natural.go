@@ -45,14 +45,15 @@ type natural struct {
 	memory   int64        // bytes that a step may need, and half as many the validation beside it; 0 is no limit
 	alpha    float64      // α of the objective
 	outputs  int          // C
+	width    int          // W, the numbers of a target of one output
 	dt       tensor.Dtype // element type of the network
 
-	draws  *draws      // deals mini-batches
-	picks  *picks      // nil: a step looks at all outputs
-	terms  []*dataTerm // one for each rung
-	ladder *ladder     // σ₀ and T
-	inputs *inputs     // the network and the kernel at a mini-batch
-	check  *validation // nil without held-out rows
+	draws  *draws            // deals mini-batches
+	picks  *picks            // nil: a step looks at all outputs
+	terms  []*steps.DataTerm // one for each rung
+	ladder *ladder           // σ₀ and T
+	inputs *inputs           // the network and the kernel at a mini-batch
+	check  *validation       // nil without held-out rows
 
 	params   []train.Param // what Adam moves: Z and the likelihood's parameters of all rungs
 	identity []string      // of the start
@@ -67,7 +68,7 @@ var (
 
 // newNatural prepares the steps of a fit within the given memory.
 func newNatural(ctx context.Context, f *fitting, memory int64) (*natural, error) {
-	n := &natural{fitting: f, memory: memory, alpha: *f.s.Alpha, dt: f.p.Dtype(), outputs: f.p.Outputs()}
+	n := &natural{fitting: f, memory: memory, alpha: *f.s.Alpha, dt: f.p.Dtype(), outputs: f.p.Outputs(), width: f.p.Likelihood.Width()}
 	if err := n.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
@@ -86,7 +87,7 @@ func (n *natural) prepare(ctx context.Context) (err error) {
 	if !n.s.FixPrior && n.p.Validation != nil {
 		start = 0 // in the middle of what a scan looks at
 	}
-	n.ladder = newLadder(n.layer.Inducing(), n.rungs(), start, flat(n.lik.Params()))
+	n.ladder = newLadder(n.layer.Inducing(), n.rungs(), start, steps.Flat(n.lik.Params()))
 	if n.inputs, err = n.newInputs(n.p.Train); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (n *natural) rungs() int {
 // newTerms compiles the data terms of the rungs and of the choice of outputs.
 func (n *natural) newTerms() error {
 	for range n.ladder.rungs() {
-		l, err := newDataTerm(n.lik, n.alpha, n.inputs.size, n.outputs, n.dt)
+		l, err := steps.NewDataTerm(n.lik, n.alpha, n.inputs.size, n.outputs, n.dt)
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (n *natural) newTerms() error {
 		return nil
 	}
 	var err error
-	n.picks.term, err = newDataTerm(n.lik, n.alpha, n.inputs.size, n.outputs, n.dt)
+	n.picks.term, err = steps.NewDataTerm(n.lik, n.alpha, n.inputs.size, n.outputs, n.dt)
 	return err
 }
 
@@ -170,7 +171,7 @@ func (n *natural) identify() {
 		}
 	}
 	if n.check != nil {
-		n.identity = append(n.identity, fmt.Sprintf("validation of %d rows at a time", n.check.term.rows))
+		n.identity = append(n.identity, fmt.Sprintf("validation of %d rows at a time", n.check.term.Rows))
 	}
 }
 
@@ -235,13 +236,13 @@ func (n *natural) export() error {
 	}
 	n.layer.setL(root)
 	n.layer.LogPriorStd.Set(0, n.ladder.logStd.Float64s()[lead])
-	unflat(n.lik.Params(), n.ladder.params(lead))
+	steps.Unflat(n.lik.Params(), n.ladder.params(lead))
 	return nil
 }
 
 // naturalSteps fits the layer by natural gradients.
 func (f *fitting) naturalSteps(ctx context.Context) (*gp.Fitted, error) {
-	n, err := newNatural(ctx, f, f.r.Memory/2)
+	n, err := newNatural(ctx, f, (f.r.Memory+1)/2)
 	if err != nil {
 		return nil, err
 	}

@@ -231,8 +231,8 @@ func TestScan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := n.inputs.all[0]
-	got, err := curvature(context.Background(), n.check.each, n.lik, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
+	e := *n.p.Validation
+	got, err := curvature(context.Background(), n.check.each, n.lik, f, e, float64(n.draws.n)/float64(e.N()))
 	if err != nil {
 		t.Fatal(err)
 	}

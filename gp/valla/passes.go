@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -20,7 +21,7 @@ const nameT = "valla.t"
 
 // partial is the sum T = Σ_n Λ_n v_n v_nᵀ over examples at fixed Z, with Λ the curvature of the
 // likelihood at the network's outputs, of unit noise. It belongs to all σ₀ and all noises at
-// once: with Gaussian noise T/σ² is the T of Prop. 2 for each noise.
+// once: T/s² is the T of a noise of the scale s, with Gaussian noise the T of Prop. 2.
 type partial struct {
 	n      *natural       // the network, the layer and the likelihood
 	post   *posterior     // of the fit
@@ -30,7 +31,7 @@ type partial struct {
 }
 
 // Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise the
-// A of Prop. 2, in classification the A of the curvature at the network's outputs. α plays no part.
+// A of Prop. 2, with any other likelihood the A of the curvature at the network's outputs. α plays no part.
 func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	from := p.layer
 	layer, err := layerOf(from.Kernel, from.Z.Value, from.Class,
@@ -40,8 +41,8 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 		return nil, err
 	}
 	dt := from.Z.Value.Dtype()
-	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, layer: layer, lik: l.Copy(dt)}, dt: dt, memory: r.Memory}
-	n.ladder = newLadder(layer.Inducing(), 1, 0, flat(l.Params()))
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, layer: layer, lik: l.Copy(dt)}, width: l.Width(), dt: dt, memory: r.Memory}
+	n.ladder = newLadder(layer.Inducing(), 1, 0, steps.Flat(l.Params()))
 	s := &partial{n: n, post: p, t: make([]float64, layer.Inducing()*layer.Inducing())}
 	if s.frame, err = n.presentFrame(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
@@ -56,14 +57,10 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 
 // Add implements gp.Sums.
 func (s *partial) Add(ctx context.Context, e gp.Examples) error {
-	if got := e.Y.Shape()[1]; got != s.n.outputs {
+	if got := e.Y.Shape()[1]; got != s.n.outputs*s.n.width {
 		return fmt.Errorf("valla: %d targets, the network has %d outputs", got, s.n.outputs)
 	}
-	unit := s.n.lik
-	if likelihood.NoiseVariance(unit) > 0 {
-		unit = likelihood.NewGaussian(1, tensor.Float64)
-	}
-	t, err := curvature(ctx, s.each, unit, s.frame, e.X, 1)
+	t, err := curvature(ctx, s.each, likelihood.WithNoise(s.n.lik, 1), s.frame, e, 1)
 	if err == nil {
 		kernel.Add(s.t, s.t, t)
 	}
@@ -81,9 +78,8 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	layer, noise := s.n.layer, likelihood.NoiseVariance(s.n.lik)
-	std := layer.PriorStd()
-	best := s.trial(p, std, noise)
+	layer := s.n.layer
+	best := s.trial(p, layer.PriorStd(), likelihood.NoiseVariance(s.n.lik))
 	record := gp.Record{Rows: n, Facts: jitterFacts(s.jitter)}
 	if held != nil {
 		record.ValidationRows = held.N()
@@ -100,24 +96,23 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	}
 	layer.setL(root)
 	layer.LogPriorStd.Set(0, math.Log(best.scale)/2)
-	out := &gp.Fitted{Record: record}
-	if noise > 0 {
-		out.NoiseVariance = math.Exp(best.params[0])
-	}
 	q := newPosterior(s.post.net, layer)
-	q.additive, q.start = noise > 0, s.post.start
+	q.additive, q.start = likelihood.IsGaussian(s.n.lik), s.post.start
 	q.limitMemory(s.post.limit)
-	out.Posterior, out.Record.PriorStds = q, []float64{layer.PriorStd()}
-	return out, nil
+	l := s.n.lik.Copy(tensor.Float64)
+	steps.Unflat(l.Params(), best.params)
+	record.PriorStds = []float64{layer.PriorStd()}
+	return gp.Learned(q, l, record), nil
 }
 
-// trial returns T with a σ₀ and a noise variance, which is 0 in classification.
+// trial returns T with a σ₀ and a squared noise scale, which counts for likelihoods with noise alone.
 func (s *partial) trial(p *spectrum, std, noise float64) trial {
-	t := trial{spectrum: p, scale: std * std}
-	if noise > 0 {
+	l := likelihood.WithNoise(s.n.lik, noise)
+	t := trial{spectrum: p, scale: std * std, params: steps.Flat(l.Params())}
+	if likelihood.Noisy(l) {
 		gamma := slices.Clone(p.gamma)
 		kernel.Scale(gamma, 1/noise, gamma)
-		t.spectrum, t.params = &spectrum{frame: p.frame, gamma: gamma, u: p.u}, []float64{math.Log(noise)}
+		t.spectrum = &spectrum{frame: p.frame, gamma: gamma, u: p.u}
 	}
 	return t
 }
@@ -137,11 +132,7 @@ func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (t
 	for _, n := range []int{27, 9} {
 		var all []trial
 		for _, c := range gp.Candidates(of, gp.LogSpaced(lo, hi, n), 0) {
-			noise := 0.0
-			if likelihood.NoiseVariance(of.Likelihood) > 0 {
-				noise = c.Noise * c.Noise
-			}
-			all = append(all, s.trial(p, c.Prior, noise))
+			all = append(all, s.trial(p, c.Prior, c.Noise*c.Noise))
 		}
 		values, err := check.values(ctx, s.n, all)
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
@@ -16,10 +18,10 @@ import (
 // latent variance, or certainly where this would exceed 1. Its λ is then weighted by 1/π, which
 // makes up for outputs that are not chosen.
 type picks struct {
-	outputs, each int       // C, and how many are chosen at each example
-	term          *dataTerm // the likelihood, by which outputs are chosen
-	chosen        []int     // [b,K] outputs, in ascending order
-	share         []float64 // their π, [b,K]
+	outputs, each int             // C, and how many are chosen at each example
+	term          *steps.DataTerm // the likelihood, by which outputs are chosen
+	chosen        []int           // [b,K] outputs, in ascending order
+	share         []float64       // their π, [b,K]
 }
 
 // fewOutputs is how many outputs of an example are chosen. On MNIST and Fashion-MNIST 2, 4 and all
@@ -39,21 +41,22 @@ func (n *natural) newPicks(k int) *picks {
 	return &picks{outputs: n.outputs, each: k}
 }
 
-// sizes returns |λ| + Λ_cc [b,C] of outputs mean [b,C] with targets y [b,C], without latent
+// sizes returns |λ| + Λ_cc [b,C] of outputs mean [b,C] with targets y [b,W·C], without latent
 // variance. The sum over the outputs says how much an example counts, too.
-func (n *natural) sizes(l *dataTerm, mean, y []float64) ([]float64, error) {
+func (n *natural) sizes(l *steps.DataTerm, mean, y []float64) ([]float64, error) {
 	c := n.outputs
 	rows := len(mean) / c
 	ones := make([]float64, rows)
 	for i := range ones {
 		ones[i] = 1
 	}
-	if err := l.run(flat(n.lik.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
+	if err := l.Run(steps.Flat(n.lik.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
 		return nil, err
 	}
-	sizes, w, m := l.lambda(rows), make([]float64, c), make([]float64, c)
+	sizes, w, m := l.Lambda(rows), make([]float64, c), make([]float64, c)
+	width := len(y) / rows
 	for at := 0; at < len(sizes); at += c {
-		n.lik.Root(w, m, mean[at:at+c])
+		likelihood.RootOf(n.lik, w, m, y[at/c*width:(at/c+1)*width], mean[at:at+c])
 		all := kernel.Sum(w)
 		for k := range c { // Λ_kk from its root, without Λ, which has C² elements
 			curvature := w[k]*(1-2*m[k]) + all*m[k]*m[k]
@@ -147,7 +150,7 @@ func (p *picks) weighted(lambda []float64) []float64 {
 	return out
 }
 
-// pick is called by the program with the network's outputs [b,C] and targets [b,C]. It chooses
+// pick is called by the program with the network's outputs [b,C] and targets [b,W·C]. It chooses
 // outputs and returns the seeds.
 func (n *natural) pick(in [][]float64) ([]float64, error) {
 	sizes, err := n.sizes(n.picks.term, in[0], in[1])

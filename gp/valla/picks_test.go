@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
@@ -98,7 +99,7 @@ func TestPicksSpread(t *testing.T) {
 // −log softmax(f/√(1 + πQ/8)) by Q_cc is π/16 |f_c|.
 func TestSizes(t *testing.T) {
 	n := &natural{fitting: &fitting{lik: likelihood.Softmax{}}, outputs: 2}
-	l, err := newDataTerm(n.lik, 1, 3, 2, tensor.Float64)
+	l, err := steps.NewDataTerm(n.lik, 1, 3, 2, tensor.Float64)
 	if err != nil {
 		t.Fatal(err)
 	}

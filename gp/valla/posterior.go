@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
@@ -131,6 +132,9 @@ func (p *posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 	if x.Dtype() != p.layer.Z.Value.Dtype() {
 		return nil, nil, fmt.Errorf("inputs are %v, expected %v", x.Dtype(), p.layer.Z.Value.Dtype())
 	}
+	if err := p.checkShape(x.Shape()[1:]); err != nil {
+		return nil, nil, err
+	}
 	at, err := p.layer.system(p.layer.L)
 	if err != nil {
 		return nil, nil, err
@@ -146,6 +150,14 @@ func (p *posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 	n, k := len(values[0]), values[1]
 	at.covariances(n, k, values[2], make([]float64, len(values[2])))
 	return tensor.New(tensor.WithShape(n), tensor.WithBacking(values[0])), tensor.New(tensor.WithShape(n, n), tensor.WithBacking(k)), nil
+}
+
+// checkShape returns an error if inputs of a shape are none of the layer.
+func (p *posterior) checkShape(shape tensor.Shape) error {
+	if want := p.layer.Z.Value.Shape()[1:]; !slices.Equal(shape, want) {
+		return fmt.Errorf("inputs of shape %v, expected %v", shape, want)
+	}
+	return nil
 }
 
 // copies repeats each input of x [N,…] for each of the outputs [N,C]: points [N·C,…], and

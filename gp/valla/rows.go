@@ -43,7 +43,7 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{all: [3]*tensor.Dense{e.X, e.Y, orZeros(n.others.train, e.Y)}, out: g.out, size: size, parts: n.draws.size / size}
+	in := &inputs{all: [3]*tensor.Dense{e.X, e.Y, n.orZeros(n.others.train, e.N())}, out: g.out, size: size, parts: n.draws.size / size}
 	in.afterwards = in.parts == 1
 	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 	return in, nil
 }
 
-// orZeros returns the given variances, which are added to the layer's at examples with targets
-// y [N,C], or zeros where given is nil.
-func orZeros(given, y *tensor.Dense) *tensor.Dense {
+// orZeros returns the given variances, which are added to the layer's at rows examples, or zeros [rows,C] where
+// given is nil.
+func (n *natural) orZeros(given *tensor.Dense, rows int) *tensor.Dense {
 	if given != nil {
 		return given
 	}
-	return like(y)
+	return tensor.New(tensor.Of(n.dt), tensor.WithShape(rows, n.outputs))
 }
 
 // inputsGraph is the graph of a part of a mini-batch.
@@ -86,7 +86,7 @@ func (g *inputsGraph) options() graph.Options {
 // graph and, unless Z is fixed, the pullback to Z.
 func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error) {
 	b, l, c := graph.NewBuilder(n.dt), n.layer, n.outputs
-	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, c), b.Input("beside", size, c)
+	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, n.width*c), b.Input("beside", size, c)
 	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), fixed: n.s.FixInducing}
 	mean := n.p.Net.Forward(b, x)
 	kernel, each := n.rowsOf(b, mean, y)
@@ -118,7 +118,7 @@ func (n *natural) rowsOf(b *graph.Builder, mean, y *graph.Node) (gp.Kernel, int)
 	return n.layer.Kernel.(jacobian.NTK).Combined(seeds), n.picks.each
 }
 
-// answer is called by the program with the network's outputs [b,C], targets [b,C], the
+// answer is called by the program with the network's outputs [b,C], targets [b,W·C], the
 // diagonals of κ̂ [b,K], k̂ [b,K,M], K̂_z [M,M] and the variances beside the layer's [b,C], and returns the
 // cotangents of k̂ and K̂_z. It overwrites k̂, which is a copy of its own.
 func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {

@@ -37,9 +37,9 @@ type Settings struct {
 
 	PriorStd    float64 `set:"prior-std" default:"1" above:"0" help:"prior standard deviation σ₀ at the start, which fix-prior keeps; natural gradients with rows held out find theirs from 0.0001 to 10,000, whatever the start"`
 	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs"`
-	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A, in closed form; for regression only"`
+	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A, in closed form; for Gaussian noise only"`
 	FixPrior    bool    `set:"fix-prior" help:"keep the prior standard deviation at its start value"`
-	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation at its start value, as is done where the noise is known"`
+	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
 	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
 
 	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer for costly networks, from 100; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
@@ -90,8 +90,7 @@ func (s *Settings) loop() train.Config {
 // complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0
 // where it is the network's residual. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	_, gaussian := p.Likelihood.(likelihood.Gaussian)
-	if err := s.check(p, gaussian); err != nil {
+	if err := s.check(p); err != nil {
 		return s, err
 	}
 	patient := s.Patience != nil
@@ -100,7 +99,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	}
 	if s.Optimizer == optimizerAdam {
 		s.fill(40_000, 100, 1e-3, scheduleConstant, 100)
-	} else if err := s.natural(p, gaussian); err != nil {
+	} else if err := s.natural(p); err != nil {
 		return s, err
 	}
 	s.BatchSize = min(s.BatchSize, p.Train.N())
@@ -135,9 +134,10 @@ const (
 )
 
 // natural fills in the defaults of a fit by natural gradients.
-func (s *Settings) natural(p gp.Problem, gaussian bool) error {
+func (s *Settings) natural(p gp.Problem) error {
+	classes := likelihood.IsClass(p.Likelihood)
 	steps, batch, rate, times, n := classSteps, classBatch, naturalRate, validations, p.Train.N()
-	if gaussian {
+	if !classes {
 		batch = min(cmp.Or(s.BatchSize, min(max(n/batches, smallestBatch), largestBatch)), n)
 		steps = min(max(epochs*n/batch, fewestSteps), mostSteps)
 	}
@@ -148,7 +148,7 @@ func (s *Settings) natural(p gp.Problem, gaussian bool) error {
 	if most := max(affordable/max(cost, 1), costlySteps); most < steps {
 		steps, times = most, costlyValidations
 	}
-	if steps = cmp.Or(s.Iterations, steps); gaussian {
+	if steps = cmp.Or(s.Iterations, steps); !classes {
 		rate = min(naturalRate*math.Sqrt(mostSteps/float64(steps)), largestRate)
 	}
 	s.fill(steps, batch, rate, scheduleCosine, max(1, steps/times))
@@ -166,19 +166,18 @@ func (s *Settings) fill(iterations, batch int, rate float64, schedule string, ev
 
 // check refuses values out of range and combinations that make no sense, before defaults
 // are filled in.
-func (s *Settings) check(p gp.Problem, gaussian bool) error {
-	if err := settings.Check(s); err != nil {
+func (s *Settings) check(p gp.Problem) error {
+	err := cmp.Or(settings.Check(s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood), gp.CheckTrainable("fix-noise", s.FixNoise, p.Likelihood))
+	if err != nil {
 		return err
 	}
 	patient := s.Patience != nil && *s.Patience > 0
 	switch {
-	case !gaussian && s.NoiseStd != 0:
-		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
-	case !gaussian && s.FixNoise:
-		return settings.Errorf("fix-noise with classes, which have no noise")
-	case !gaussian && s.OptimalA:
+	case s.OptimalA && likelihood.IsClass(p.Likelihood):
 		return settings.Errorf("optimal-a with classes, expected targets with Gaussian noise")
-	case !gaussian && alphaOf(s.Alpha) == 0:
+	case s.OptimalA && !likelihood.IsGaussian(p.Likelihood):
+		return settings.Errorf("optimal-a with the likelihood %v, expected targets with Gaussian noise", p.Likelihood)
+	case likelihood.IsClass(p.Likelihood) && alphaOf(s.Alpha) == 0:
 		return settings.Errorf("alpha 0 with classes, expected a number above 0")
 	case s.OptimalA && s.Optimizer != optimizerAdam:
 		return settings.Errorf("optimal-a with natural gradients, which start without A; expected optimizer adam")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -24,9 +23,10 @@ const (
 )
 
 // split finds which part of the targets' variance V = Q + σ² is epistemic: what more data
-// would take away. Where α > 0 and the noise is Gaussian, the objective asks of V only that
+// would take away. Where α > 0 and the targets have noise, the objective asks of V only that
 // it is the variance of the targets around the network. Noise that Q can follow ends in Q
-// then, and Q does not fall as rows come in.
+// then, and Q does not fall as rows come in. For noise that is not Gaussian σ² stands for 1/Λ. For other observation
+// models, such as counts and classes, the noise depends on the function and there is no ν: all of Q is epistemic.
 //
 // What the rows determine of the function is another question, with a known answer: if the
 // targets scatter around it with the variances V_n that the fit has found, its posterior
@@ -45,12 +45,12 @@ const (
 // and the second is ν. A₀ = L₀L₀ᵀ and ν are found from 10,000 rows at most, each of which
 // stands for several then.
 func (f *fitting) split(ctx context.Context) error {
-	noise := likelihood.NoiseVariance(f.lik)
-	if noise == 0 || *f.s.Alpha == 0 {
+	if !likelihood.Noisy(f.lik) || *f.s.Alpha == 0 {
 		return nil
 	}
-	x := gp.SampleRows(f.p.Train.X, maxSplit, rand.New(rand.NewPCG(f.r.Seed, splitStream)))
-	root, scatter, err := f.post.evidenceRoot(ctx, x, noise, float64(f.p.Train.N())/float64(x.Shape()[0]))
+	e := sampled(f.p.Train, maxSplit, f.r.Seed, splitStream)
+	noise := gp.ScatterOf(f.lik, graph.Floats(e.Y), f.p.Outputs())
+	root, scatter, err := f.post.evidenceRoot(ctx, e.X, noise, float64(f.p.Train.N())/float64(e.N()))
 	if err != nil {
 		return fmt.Errorf("valla: the epistemic part of the variance: %w", err)
 	}
@@ -58,8 +58,9 @@ func (f *fitting) split(ctx context.Context) error {
 	return nil
 }
 
-// evidenceRoot returns L₀ [M,M] and ν for inputs x [n,…], each of which counts weight times.
-func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, weight float64) (root []float64, scatter float64, err error) {
+// evidenceRoot returns L₀ [M,M] and ν for inputs x [n,…] with the variances noise [n·C], each of which counts weight
+// times.
+func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []float64, weight float64) (root []float64, scatter float64, err error) {
 	if err := p.solve(); err != nil {
 		return nil, 0, err
 	}
@@ -75,7 +76,7 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 	err = p.eachPrediction(ctx, x, func(q *predictions, first, n int) {
 		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov[first*q.c*q.c:(first+n)*q.c*q.c], q.c)
 		for i, variance := range lambda {
-			total := max(variance, 0) + noise
+			total := max(variance, 0) + noise[first*q.c+i]
 			scatter += total / float64(len(q.cov)/q.c)
 			lambda[i] = weight / total
 		}

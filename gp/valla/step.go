@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -26,7 +27,7 @@ func (n *natural) pace(iteration int) pace {
 // rate: the slower Z moves, the longer the average may be.
 func (n *natural) leastRate(iteration int) float64 {
 	rate := float64(n.draws.size) / float64(n.draws.n)
-	if n.alpha > 0 {
+	if !n.steady() {
 		rate /= 2
 	}
 	return rate * n.loop.Schedule(iteration, n.loop.Iterations)
@@ -37,12 +38,15 @@ func (n *natural) leastRate(iteration int) float64 {
 // long as 30.
 const farthestStep = 30.0
 
+// steady reports whether λ does not depend on Q.
+func (n *natural) steady() bool { return n.alpha == 0 && likelihood.IsGaussian(n.lik) }
+
 // bound returns the largest length of a step, which falls with the learning rate. If λ depends
-// on Q it has both signs. In the sum over all data most of it cancels, and the contribution of
-// one mini-batch may be many times as large as the whole sum. For α = 0 no λ is negative, T is
+// on Q it may have both signs, or change by orders of magnitude. In the sum over all data most of it cancels, and the
+// contribution of one mini-batch may be many times as large as the whole sum. A steady λ is not negative, T is
 // an average, and no step is too long.
 func (n *natural) bound(iteration int) float64 {
-	if n.alpha == 0 {
+	if n.steady() {
 		return math.Inf(1)
 	}
 	return farthestStep * n.loop.Schedule(iteration, n.loop.Iterations)

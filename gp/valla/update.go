@@ -14,14 +14,13 @@ import (
 // Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
 // lower bound, whose best A is a sum over rows (paper, Prop. 2). The terms of the new rows
 // are added to this sum, see [Layer.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
-// depends on all others, and with classes on the posterior, so that rows cannot be added
+// depends on all others, and with any other likelihood on the posterior, so that rows cannot be added
 // exactly; that is an error.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err
 	}
-	noise := likelihood.NoiseVariance(more.Likelihood)
-	if !p.additive || noise == 0 {
+	if !p.additive || !likelihood.IsGaussian(more.Likelihood) {
 		return nil, errors.New("valla: rows can be added exactly to a regression with alpha=0 alone, where A is a sum over rows; the methods sfr, ella and lla take rows in any case")
 	}
 	if _, _, err := gp.CheckInputs(more.Net, more.Train.X.Shape()[1:], more.Outputs()); err != nil {
@@ -33,7 +32,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		return nil, err
 	}
 	limit := cmp.Or(r.Memory, p.limit)
-	if _, err := l.addRows(ctx, more.Train.X, noise, limit, func(done int) {
+	if _, err := l.addRows(ctx, more.Train.X, likelihood.NoiseVariance(more.Likelihood), limit, func(done int) {
 		r.Tell("rows")(done, more.Train.N())
 	}); err != nil {
 		return nil, err

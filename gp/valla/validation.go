@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
@@ -15,13 +16,13 @@ import (
 // validation evaluates all rungs on examples held out: all examples, or some examples that are drawn
 // as mini-batches are, once for all validations.
 type validation struct {
-	held  int            // how many examples are held out
-	x     *tensor.Dense  // inputs of the examples that are evaluated, [n,…]
-	y     []float64      // targets of these examples, [n,C]
-	add   []float64      // variances that are added to the layer's, [n,C]
-	share []float64      // weights [n], which sum to about 1
-	each  *graph.Batched // network, the diagonals of κ̂, and k̂
-	term  *dataTerm      // the log predictive density, α = 1
+	held  int             // how many examples are held out
+	x     *tensor.Dense   // inputs of the examples that are evaluated, [n,…]
+	y     []float64       // targets of these examples, [n,W·C]
+	add   []float64       // variances that are added to the layer's, [n,C]
+	share []float64       // weights [n], which sum to about 1
+	each  *graph.Batched  // network, the diagonals of κ̂, and k̂
+	term  *steps.DataTerm // the log predictive density, α = 1
 }
 
 // All validations together take validationShare of the operations of all steps, but they look at
@@ -42,13 +43,13 @@ func (v *validation) bound(n *natural) int {
 // newValidation draws the examples and compiles the network, the kernel and the likelihood.
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
-	add, v := orZeros(n.others.held, held.Y), &validation{held: held.N()}
+	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N()}
 	each, size, err := n.evaluation(held.X.Shape()[1:])
 	if err != nil {
 		return nil, err
 	}
 	v.each = each
-	if v.term, err = newDataTerm(n.lik, 1, size, n.outputs, n.dt); err != nil {
+	if v.term, err = steps.NewDataTerm(n.lik, 1, size, n.outputs, n.dt); err != nil {
 		return nil, err
 	}
 	d, err := n.drawn(ctx, held, v.bound(n))
@@ -67,7 +68,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 // time as the memory allows, and returns how many that are.
 func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 	l := n.layer
-	return batched("the validation of a natural-gradient fit", n.memory/2, func(size int) (graph.Pass, error) {
+	return batched("the validation of a natural-gradient fit", (n.memory+1)/2, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(n.dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
 		outputs := []*graph.Node{n.p.Net.Forward(b, x), gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
@@ -87,7 +88,7 @@ const indifferent = 10.0
 func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]float64, error) {
 	v.each.Refresh()
 	values, left, prior := make([]float64, len(trials)), make([]float64, len(trials)), make([]float64, len(trials))
-	c := n.outputs
+	c, width := n.outputs, n.outputs*n.width
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
 		trials[0].whiten(k)
@@ -100,10 +101,10 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 			q := p.variance(p.scale, diag, w)
 			left[i] += kernel.Sum(q)
 			kernel.Add(q, q, v.add[first*c:(first+rows)*c])
-			if err := v.term.run(p.params, v.y[first*c:(first+rows)*c], mean, q, v.share[first:first+rows]); err != nil {
+			if err := v.term.Run(p.params, v.y[first*width:(first+rows)*width], mean, q, v.share[first:first+rows]); err != nil {
 				return err
 			}
-			values[i] -= v.term.sum()
+			values[i] -= v.term.Sum()
 			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil

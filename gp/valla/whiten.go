@@ -9,7 +9,7 @@ import (
 // number of outputs of an example that a step looks at: C, or see picks.
 type values struct {
 	mean []float64 // the network's outputs, [b,C]
-	y    []float64 // targets, [b,C]
+	y    []float64 // targets, [b,W·C]
 	diag []float64 // κ̂, [b,K]
 	k    []float64 // k̂, [b·K,M]
 	gram []float64 // K̂_z, [M,M]
@@ -17,7 +17,7 @@ type values struct {
 	beside []float64 // variances that are added to the layer's, [b,C]
 }
 
-// examples are outputs, targets and variances beside the layer's, [b,C], κ̂ [b,K] and whitened
+// examples are outputs [b,C], targets [b,W·C], variances beside the layer's [b,C], κ̂ [b,K] and whitened
 // rows v = R⁻¹ k̂ [b·K,M].
 type examples struct {
 	mean, y, diag, beside, v []float64 // as in values, and whitened rows
@@ -45,10 +45,10 @@ func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (
 	}
 	kernel.Add(q, q, e.beside)
 	term := n.terms[i]
-	if err := term.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
+	if err := term.Run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
 		return m, err
 	}
-	m.lambda, m.sum, m.gradients = term.lambda(len(weights)), term.sum(), term.gradients()
+	m.lambda, m.sum, m.gradients = term.Lambda(len(weights)), term.Sum(), term.Gradients()
 	if n.picks != nil {
 		m.lambda = n.picks.weighted(m.lambda)
 	}

@@ -19,7 +19,7 @@ type Graph struct {
 	Trained   []*graph.Param // the arrays that the optimizer changes
 	Beside    int64          // bytes that the fit holds beside the program and the trained arrays
 
-	// Write writes a step for inputs x [B,…] and targets y [B,C] into a graph.
+	// Write writes a step for inputs x [B,…] and targets y [B,W·C] into a graph.
 	Write func(b *graph.Builder, x, y *graph.Node) Step
 }
 
@@ -102,7 +102,7 @@ func (f *Graph) part() (int, error) {
 func (f *Graph) Bytes(size int) (int64, error) {
 	b := graph.NewBuilder(f.Problem.Dtype())
 	x := b.Input("x", append([]int{size}, f.rows().Shape()[1:]...)...)
-	y := b.Input("y", size, f.Problem.Outputs())
+	y := b.Input("y", size, f.Problem.Train.Y.Shape()[1])
 	s := f.Write(b, x, y)
 	if err := b.Err(); err != nil {
 		return 0, fmt.Errorf("%s: %w", f.What, err)

@@ -34,10 +34,14 @@ type Fit struct {
 
 // Lines lists what must be equal in a run that goes on from a checkpoint.
 func (f *Fit) Lines() []string {
-	id := append([]string{
+	id := []string{
 		"network with fingerprint " + layers.Fingerprint(f.Problem.Net),
 		fmt.Sprintf("likelihood %v with the noise variance %v", f.Likelihood, likelihood.NoiseVariance(f.Likelihood)),
-	}, f.Identity...)
+	}
+	if theta := Flat(f.Likelihood.Params()); len(theta) > 0 && !likelihood.IsGaussian(f.Likelihood) {
+		id = append(id, fmt.Sprintf("parameters of the likelihood %v", theta))
+	}
+	id = append(id, f.Identity...)
 	v := f.Problem.Validation
 	if v == nil {
 		return append(id, "no validation rows")
@@ -89,4 +93,14 @@ func (f *Fit) record(res *train.Result) gp.Record {
 		r.ValidationRows = v.N()
 	}
 	return r
+}
+
+// Start returns the observation model of a problem in its element type, as a fit starts with it: with the noise scale
+// std, where std is not 0.
+func Start(p gp.Problem, std float64) likelihood.Likelihood {
+	l := p.Likelihood
+	if std != 0 {
+		l = likelihood.WithNoise(l, std*std)
+	}
+	return l.Copy(p.Dtype())
 }

@@ -179,15 +179,9 @@ func quantiles(a *answer) (any, []int, error) {
 	}
 	out := make([]float64, len(a.p.Mean)*len(levels))
 	for k, p := range levels {
-		bound := a.p.Mean
-		if p != 0.5 {
-			lower, upper, err := a.p.Interval(math.Abs(2*p - 1))
-			if err != nil {
-				return nil, nil, fmt.Errorf("quantiles: %w", err)
-			}
-			if bound = upper; p < 0.5 {
-				bound = lower
-			}
+		bound, err := a.p.Bound(p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("quantiles: %w", err)
 		}
 		for i, v := range bound {
 			out[i*len(levels)+k] = v

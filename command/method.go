@@ -136,7 +136,7 @@ func wrap(s string, column int) string {
 func settingTable(prefix string, docs []settingDoc) string {
 	w := newTable(table.Row{"setting", "kind", "default", "values", "meaning"})
 	var columns []table.ColumnConfig
-	for i, width := range []int{16, 8, 24, 24, 48} {
+	for i, width := range []int{28, 8, 24, 24, 48} {
 		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})
 	}
 	w.SetColumnConfigs(columns)

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/runner"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/law"
 	gpvalla "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/train"
@@ -88,7 +89,7 @@ func (d *demo) run(ctx context.Context) error {
 			v.PriorStd, v.NoiseStd = d.res.PriorStd, math.Sqrt(m.NoiseVariance())
 		}
 		start = time.Now()
-		if m, err = m.Fit(ctx, d.train, valla.FitOptions{Settings: s, Validation: none, Run: gp.Run{Seed: d.res.Seed, OnProgress: d.options.Progress("%s", s.Label())}}); err != nil {
+		if m, err = m.Fit(ctx, d.train, valla.FitOptions{Settings: s, Validation: none, Law: law.Gaussian, Run: gp.Run{Seed: d.res.Seed, OnProgress: d.options.Progress("%s", s.Label())}}); err != nil {
 			return err
 		}
 		if err := d.add(ctx, m, start); err != nil {

@@ -47,6 +47,7 @@ func TestPaperRow(t *testing.T) {
 		{"mnist", "lla", settings("structure", "diag", "weights", []string{"fc1.*"}), "", 0},
 		{"mnist", "valla", settings("inducing", 200, "optimizer", "adam"), "VaLLA 200", 0},
 		{"mnist", "valla", settings("inducing", 200), "VaLLA 200", 1},
+		{"year", "valla", settings("inducing", 200, "law", "student-t"), "", 0},
 		{"mnist", "sampled-lla", settings("solver", "sgd"), "Sampled LLA", 0},
 		{"mnist", "sampled-lla", settings("solver", "cg"), "Sampled LLA", 1},
 		{"cifar10-resnet20", "fmgp", settings("inducing", 20, "length-scale", 4.17), "FMGP 20", 0},

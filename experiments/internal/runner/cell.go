@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -115,7 +116,7 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 	if c.Settings == nil {
 		return p.model, nil
 	}
-	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Run: gp.Run{
+	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Run: gp.Run{
 		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
 		OnProgress: r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed),
 	}}
@@ -142,7 +143,7 @@ func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitO
 	if err != nil {
 		return err
 	}
-	o.Settings, o.Checkpoint, o.Resume = how.New(), "", false
+	o.Settings, o.Law, o.Checkpoint, o.Resume = how.New(), law.Gaussian, "", false
 	o.OnProgress = r.Progress("%s %s for %s seed %d", c.Data, c.hyperFrom, c.Row, c.Seed)
 	if f := settings.Lookup(o.Settings, "hyper"); f != nil {
 		if err := f.Set("marglik"); err != nil {

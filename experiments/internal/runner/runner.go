@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/spec"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -73,6 +74,7 @@ type plan struct {
 	result.ID
 	spec.Variant
 	hyperFrom string       // the method that gives the hyper-parameters, or ""
+	law       string       // law of the residuals, as valla.FitOptions name it
 	scoring   spec.Scoring // what is scored beyond the usual
 	settings  []any        // everything on which the cell depends, except for the program
 }
@@ -166,10 +168,13 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 		if seed != r.spec.Seeds[0] {
 			s.Rotations, s.Corruptions = 0, 0
 		}
-		c := plan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: v.Label, Inducing: v.Inducing, Seed: seed}, Variant: v, hyperFrom: row.HyperFrom, scoring: s}
+		c := plan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: v.Label, Inducing: v.Inducing, Seed: seed}, Variant: v, hyperFrom: row.HyperFrom, law: row.FitLaw(), scoring: s}
 		own, err := completed(v.Settings)
 		if err != nil {
 			return nil, err
+		}
+		if c.law != law.Gaussian { // the key of the Gaussian is absent, as in published cells
+			own["law"] = row.Law
 		}
 		c.settings = append(shared[:len(shared):len(shared)], settings.Map(&s), row.Method, own, row.HyperFrom, seed)
 		if c.Hash, err = result.Hash(c.settings...); err != nil {

@@ -239,6 +239,7 @@ func TestHash(t *testing.T) {
 		{"map: {}", "map: {iterations: 5000, weight-decay: 1e-3, validation: 0.1, optimizer: adam}"},
 		{"method: valla", "method: valla, inducing: 100, alpha: 1, optimizer: natural"},
 		{"method: valla", "method: valla, label: other"},
+		{"method: valla", "method: valla, law: gaussian"},
 		{"name: a", "name: b, about: text, seeds: 0"},
 	} {
 		if got := hashes(strings.Replace(base, same[0], same[1], 1)); got[0] != want[0] {
@@ -250,6 +251,7 @@ func TestHash(t *testing.T) {
 		{"network: {}", "network: {hidden: []}"}, {"network: {}", "network: {dtype: float32}"},
 		{"map: {}", "map: {validation: 0}"}, {"map: {}", "map: {seed: 0}"}, {"map: {}", "map: {keep-last: true}"},
 		{"method: valla", "method: valla, alpha: 0"}, {"method: valla", "method: valla, hyper-from: lla"}, {"method: valla", "method: lla"},
+		{"method: valla", "method: valla, law: student-t"}, {"method: valla", "method: valla, law: chosen"},
 		{"data: boston", "data: yacht"}, {"name: a", "name: a, seeds: 1"}, {"name: a", "name: a, scoring: {monte-carlo: 3}"},
 	} {
 		got := hashes(strings.Replace(base, other[0], other[1], 1))[0]

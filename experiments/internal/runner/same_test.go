@@ -27,6 +27,17 @@ type library struct {
 	fit         valla.FitOptions
 }
 
+// lawOf returns the law of a row by the end of its name.
+func lawOf(row string) string {
+	switch {
+	case strings.HasSuffix(row, "+ t"):
+		return "student-t"
+	case strings.HasSuffix(row, "+ law"):
+		return ""
+	}
+	return "gaussian"
+}
+
 // check compares cells with the library's scores and returns the library's models. Settings
 // and models are by the row of the cell; MAP has no settings.
 func (l library) check(t *testing.T, cells map[string]*result.Cell, seed uint64, rows map[string]gp.Settings, links map[string]valla.PredictOptions) (models map[string]*valla.Model) {
@@ -43,12 +54,15 @@ func (l library) check(t *testing.T, cells map[string]*result.Cell, seed uint64,
 		}
 		m := net
 		if s != nil {
-			l.fit.Settings, l.fit.Seed = s, seed
+			l.fit.Settings, l.fit.Seed, l.fit.Law = s, seed, lawOf(row)
 			if m, err = net.Fit(t.Context(), l.train, l.fit); err != nil {
 				t.Fatal(err)
 			}
 		}
 		models[row] = m
+		if got := m.Laws != nil; lawOf(row) == "student-t" && !got || lawOf(row) == "gaussian" && got {
+			t.Errorf("%s: laws %v", row, m.Laws)
+		}
 		for kind, link := range links {
 			if link.Link == valla.MonteCarlo && s == nil {
 				continue
@@ -125,7 +139,17 @@ methods:
 // A built-in table with validation rows of its own, and one without any.
 func TestSameBuiltIn(t *testing.T) {
 	for _, name := range []string{"sine", "toy1d"} {
-		cells, _ := run(t, open(t, strings.Replace(sameBuiltIn, "NAME", name, 1)), Options{Data: t.TempDir(), Dir: t.TempDir()})
+		rows := map[string]gp.Settings{
+			"MAP":      nil,
+			"LLA KFAC": &laplace.Settings{Structure: "kfac"},
+			"VaLLA 4":  &gpvalla.Settings{Inducing: 4, Iterations: 8},
+		}
+		withLaws := ""
+		if name == "sine" {
+			withLaws, rows["LLA KFAC + t"], rows["VaLLA 4 + law"] = sameLaws, rows["LLA KFAC"], rows["VaLLA 4"]
+		}
+		text := strings.NewReplacer("NAME", name, "LAWS", withLaws).Replace(sameBuiltIn)
+		cells, _ := run(t, open(t, text), Options{Data: t.TempDir(), Dir: t.TempDir()})
 		set, err := sets.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
@@ -138,11 +162,7 @@ func TestSameBuiltIn(t *testing.T) {
 			Network:  valla.Network{Hidden: []int{9}},
 			Training: valla.Training{Iterations: 80, Validation: new(0.0), KeepLast: true}, Held: parts.Validation,
 		}, fit: valla.FitOptions{Validation: new(0.0), Held: parts.Validation}}
-		l.check(t, cells, 0, map[string]gp.Settings{
-			"MAP":      nil,
-			"LLA KFAC": &laplace.Settings{Structure: "kfac"},
-			"VaLLA 4":  &gpvalla.Settings{Inducing: 4, Iterations: 8},
-		}, map[string]valla.PredictOptions{"": {}})
+		l.check(t, cells, 0, rows, map[string]valla.PredictOptions{"": {}})
 		if b := cells["VaLLA 4 0"].Curves.Band; b == nil || len(b.Grid) != 300 || len(b.After) != 4 || (b.HeldX != nil) != (parts.Validation != nil) {
 			t.Errorf("%s: band %+v", name, b)
 		}
@@ -157,6 +177,11 @@ methods:
   - {method: map}
   - {method: lla, structure: kfac}
   - {method: valla, inducing: 4, iterations: 8}
+LAWS`
+
+// sameLaws are rows with laws, for a table with validation rows.
+const sameLaws = `  - {method: lla, structure: kfac, label: LLA KFAC + t, law: student-t}
+  - {method: valla, label: "VaLLA {} + law", inducing: 4, iterations: 8, law: chosen}
 `
 
 // Images: a perceptron and a small CNN, with the class probabilities of both kinds.

@@ -79,6 +79,8 @@ func (r *reading) check(row Row, line int, key string) error {
 		return fail("method", "one of the methods "+strings.Join(Methods(), ", "), fmt.Sprintf("%q", row.Method))
 	case row.Data != nil && len(row.Data) == 0:
 		return fail("data", "the names of data sets", "none")
+	case row.Law != "" && row.Method == MAP:
+		return fail("law", "a method with a posterior", row.Method)
 	case row.HyperFrom == "":
 		return nil
 	case !slices.Contains(method.Names(), row.HyperFrom):

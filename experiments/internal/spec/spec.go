@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -55,6 +56,9 @@ type Scoring struct {
 	Corruptions int `set:"corruptions" min:"0"` // test images that are scored under each corruption, with the first seed
 }
 
+// chosenLaw is the name of the law that the held-out rows choose.
+const chosenLaw = "chosen"
+
 // MAP is the name of the method of a row without a posterior: the trained network alone.
 const MAP = "map"
 
@@ -69,6 +73,9 @@ type Row struct {
 	// HyperFrom names a method that is fitted first, with its default settings and, where it
 	// has one, the marginal likelihood. Its prior std and noise std become settings of this row. "" means none.
 	HyperFrom string `set:"hyper-from"`
+	// Law is the law of the residuals of a regression, see valla.FitOptions. "chosen" means that the held-out rows
+	// choose the law; "" means "gaussian", the model of the paper.
+	Law string `set:"law" choice:"gaussian student-t mixture chosen"`
 
 	Settings []Setting // of the method
 }
@@ -84,6 +91,17 @@ type Variant struct {
 	Settings gp.Settings // nil for MAP
 	Label    string      // name of the row
 	Inducing int         // number of inducing points; 0 where the method has none
+}
+
+// FitLaw returns the law of the row as valla.FitOptions name it.
+func (r Row) FitLaw() string {
+	switch r.Law {
+	case "":
+		return law.Gaussian
+	case chosenLaw:
+		return ""
+	}
+	return r.Law
 }
 
 // Methods lists the methods that a row can have.

@@ -101,7 +101,8 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	if err := out.fitLaws(ctx, p.Validation, rows); err != nil {
 		return nil, err
 	}
-	e.Action, e.Label, e.Program, e.Record = ActionFit, out.String(), Version(), recordable(f.Record)
+	f.Record.Untouched = f.Record.Untouched && out.Laws == nil
+	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
 		if err := out.examine(ctx, &e, p, rows); err != nil {
 			return nil, err

@@ -157,14 +157,6 @@ func (m *Model) residuals(ctx context.Context, e gp.Examples, order []int) ([]la
 	return all, err
 }
 
-// lawSuffix names the laws in the name of a model.
-func (m *Model) lawSuffix() string {
-	if len(m.Laws) == 0 {
-		return ""
-	}
-	return ", " + m.Laws[0].String()
-}
-
 // Likelihood returns the observation model of the targets in the network's units, with the parameters and the noise
 // of the fit. It is not to be changed.
 func (m *Model) Likelihood() likelihood.Likelihood {

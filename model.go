@@ -115,7 +115,7 @@ func (m *Model) String() string {
 	if m.Posterior != nil {
 		name = m.Posterior.String()
 	}
-	return name + m.lawSuffix() + m.Calibration.suffix()
+	return name + m.Calibration.suffix()
 }
 
 // NoiseVariance returns the squared scale of the targets around the latent function, in the network's units: the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
@@ -27,6 +28,11 @@ type TrainOptions struct {
 	Held     *data.Set // rows to validate with instead of a fraction of the set; nil if there are none
 	Seed     uint64    // for the rows held out, the initial weights and the mini-batches
 
+	// Likelihood is the observation model of a regression, see [likelihood.Models]: a pointer to settings, which do not
+	// change. The loss is then −log p(target | outputs), and the parameters of the model are trained along with the
+	// weights. nil means Gaussian noise, for which the loss is the squared error.
+	Likelihood likelihood.Settings
+
 	Checkpoint string // path of a file that keeps the state of the training; "" means none
 	Resume     bool   // go on from the Checkpoint of an interrupted training with the same options and data
 
@@ -35,12 +41,13 @@ type TrainOptions struct {
 
 // Train makes a model without a posterior: it trains a network on a set to its maximum a
 // posteriori (MAP) weights. The loss is the squared error of the targets, or with Classes
-// the cross-entropy of the classes that are the target's values.
+// the cross-entropy of the classes that are the target's values. With a Likelihood the loss is the negative
+// log density of the targets, and targets that the model refuses are an error.
 //
 // The columns of a table, which is a set that has Features, are standardised; other inputs
 // such as images are taken as they are, bytes divided by 255, unless Network gives a Mean
-// and a Std. The targets of a regression are standardised, and the noise variance is the mean squared residual on
-// the training rows. A fraction of the rows is held out, see [Training], and the weights with the smallest loss
+// and a Std. The targets of a regression are standardised, unless they are counts, labels or ordered classes, and the
+// noise variance of Gaussian noise is the mean squared residual on the training rows. A fraction of the rows is held out, see [Training], and the weights with the smallest loss
 // on the held-out rows are restored.
 //
 // If ctx ends early, Train returns the model of the best weights so far together with an
@@ -55,7 +62,12 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, runErr
 	}
-	if err := t.model.estimateNoise(context.WithoutCancel(ctx), t.train); err != nil {
+	if t.learner.none() {
+		err = t.model.estimateNoise(context.WithoutCancel(ctx), t.train)
+	} else {
+		err = t.learner.adopt(t.model)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	t.model.History = []Event{t.event(res, time.Since(start))}
@@ -69,6 +81,7 @@ type training struct {
 	raw         *data.Set    // training rows in the units of the data
 	train, held gp.Examples  // training rows and held-out rows in the units of the network
 	rowsHeld    int          // number of held-out rows
+	learner     learner      // observation model that is trained with the network
 }
 
 func newTraining(set *data.Set, o TrainOptions) (*training, error) {
@@ -95,9 +108,10 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 		return nil, settings.Errorf("patience %d without rows to validate with", o.Training.Patience)
 	}
 	t := &training{o: o, raw: rows}
-	if t.model, err = newModel(o.Network, o.Classes, o.Seed, set, rows); err != nil {
+	if t.model, err = newModel(o, set, rows); err != nil {
 		return nil, err
 	}
+	t.learner = newLearner(t.model)
 	if t.train, err = t.model.Task.Examples(rows, t.model.Dtype()); err != nil {
 		return nil, err
 	}
@@ -130,22 +144,17 @@ func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, err
 
 // newModel returns a model with random weights. The training rows give the scaling, and the whole set gives the
 // classes.
-func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model, error) {
-	m := &Model{}
-	n.logits = classes
+func newModel(o TrainOptions, set, rows *data.Set) (*Model, error) {
+	m, n := &Model{}, o.Network
+	n.logits = o.Classes
 	var err error
 	if m.Task.Inputs, err = n.inputs(rows); err != nil {
 		return nil, err
 	}
-	if classes {
-		m.Task.Outputs, err = task.Classes(set)
-	} else {
-		m.Task.Outputs, err = task.StandardizedTargets(rows)
-	}
-	if err != nil {
+	if m.Task.Outputs, err = o.targetsOf(set, rows); err != nil {
 		return nil, err
 	}
-	return m, m.build(n, seed)
+	return m, m.build(n, o.Seed)
 }
 
 // build gives a model the network that n describes, with random weights.
@@ -193,10 +202,13 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 	}
 	if t.held.X != nil && !s.KeepLast {
 		c.ValidateEvery = s.ValidateEvery
-		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
+		one := t.learner.one(t.model.Task)
+		c.Validate = func(ctx context.Context) (float64, error) { return t.model.meanLoss(ctx, t.held, one) }
 	}
-	loss, _ := t.model.Task.Loss()
-	m := train.MAP{Net: t.model.Net, Loss: loss, BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
+	m := train.MAP{
+		Net: t.model.Net, Loss: t.learner.loss(t.model.Task, t.train.N()), Also: t.learner.also(), Identity: t.learner.identity(),
+		BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c,
+	}
 	return m.Train(ctx, source, t.train.Y)
 }
 
@@ -208,6 +220,9 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	all := settings.Map(&t.o.Network)
 	for name, v := range settings.Map(&t.o.Training) {
 		all[name] = v
+	}
+	if t.o.Likelihood != nil {
+		all["likelihood"] = t.model.Task.Likelihood().String()
 	}
 	return Event{
 		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
@@ -226,14 +241,19 @@ func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error)
 
 // heldLoss returns the mean loss of the network on examples.
 func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
+	_, one := m.Task.Loss()
+	return m.meanLoss(ctx, e, one)
+}
+
+// meanLoss returns the mean over examples of the loss one of the targets [W·C] and the network's outputs [C].
+func (m *Model) meanLoss(ctx context.Context, e gp.Examples, one func(y, f []float64) float64) (float64, error) {
 	f, err := m.outputs(ctx, e.X)
 	if err != nil {
 		return 0, err
 	}
-	_, loss := m.Task.Loss()
-	sum, y, c := 0.0, graph.Floats(e.Y), m.Task.Size()
+	sum, y, c, w := 0.0, graph.Floats(e.Y), m.Task.Size(), e.Y.Shape()[1]
 	for i := range e.N() {
-		sum += loss(y[i*c:(i+1)*c], f[i*c:(i+1)*c])
+		sum += one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
 	}
 	return sum / float64(e.N()), nil
 }

@@ -37,8 +37,11 @@ func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jur
 	return append(notes, m.noiseWarnings(train, p, j)...), nil
 }
 
-// networkWarnings compares the network with the best constant prediction.
+// networkWarnings compares the network with the best constant prediction, in a classification and with Gaussian noise.
 func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]string, error) {
+	if !m.classifies() && !m.gaussianNumbers() {
+		return nil, nil
+	}
 	loss, err := m.heldLoss(ctx, train)
 	if err != nil {
 		return nil, err
@@ -133,10 +136,10 @@ func (m *Model) posteriorWarnings(variance float64) []string {
 		"give rows that the network has not seen, or try method=lla hyper=grid.", variance/unit)}
 }
 
-// noiseWarnings compares the noise with the targets and with the residual.
+// noiseWarnings compares Gaussian noise with the targets and with the residual.
 func (m *Model) noiseWarnings(train gp.Examples, p judged, j jury) []string {
 	r, regression := m.Task.Outputs.(*task.Regression)
-	if !regression {
+	if !regression || r.Model != nil {
 		return nil
 	}
 	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0

@@ -65,7 +65,7 @@ var level = map[string]int{
 	"gp/moe":                       8,
 	"gp/fmgp":                      8,
 	"gp/sfr":                       8,
-	"gp/gapa":                      7,
+	"gp/gapa":                      8,
 	"gp/mfvi":                      8,
 	"gp/sngp":                      8,
 	"gp/sum":                       9,

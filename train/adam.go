@@ -93,6 +93,9 @@ func adamUpdate[T kernel.Float](s *Adam, t int, lr float64, p Param, first, seco
 	if s.Decoupled {
 		coupled, decoupled = 0, s.WeightDecay
 	}
+	if p.NoDecay {
+		coupled, decoupled = 0, 0
+	}
 	kernel.Adam(floats[T](p.Value), floats[T](first), floats[T](second), floats[T](p.Grad), &kernel.AdamCoefficients[T]{
 		Beta1: T(s.Beta1), Rest1: T(1 - s.Beta1),
 		Beta2: T(s.Beta2), Rest2: T(1 - s.Beta2),

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -35,6 +36,8 @@ func perExample(b *graph.Builder, sum, out *graph.Node) *graph.Node {
 type MAP struct {
 	Net       layers.Network // trained in place
 	Loss      Loss           // to minimise
+	Also      []*graph.Param // parameters of Loss, trained without weight decay; nil: none
+	Identity  []string       // further lines that tell runs apart, see [Identifier]
 	BatchSize int            // 0 means 100
 	Seed      uint64         // of the mini-batches
 	Config    Config         // of the loop
@@ -54,9 +57,14 @@ func (m MAP) Train(ctx context.Context, x Source, y *tensor.Dense) (*Result, err
 		return nil, err
 	}
 	out, updates := layers.Training(b, m.Net, batches.X())
-	obj, err := NewGraph(b, m.Loss(b, batches.Y(), out), m.Net.Params(), batches, updates...)
+	weights := m.Net.Params()
+	obj, err := NewGraph(b, m.Loss(b, batches.Y(), out), slices.Concat(weights, m.Also), batches, updates...)
 	if err != nil {
 		return nil, err
 	}
+	for i := len(weights); i < len(obj.params); i++ {
+		obj.params[i].NoDecay = true
+	}
+	obj.Identify(m.Identity...)
 	return Run(ctx, obj, m.Config)
 }

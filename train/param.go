@@ -15,6 +15,7 @@ import (
 type Param struct {
 	Name        string        // unique within a run
 	Value, Grad *tensor.Dense // of the same shape and element type
+	NoDecay     bool          // the weight decay of an optimizer leaves the parameter alone
 }
 
 // String returns the name, the element type and the shape.

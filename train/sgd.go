@@ -84,6 +84,9 @@ func (o *SGD) check() error {
 func sgdUpdate[T kernel.Float](o *SGD, i int, p Param, lr float64) {
 	theta, g := floats[T](p.Value), floats[T](p.Grad)
 	rate, decay, momentum := T(lr), T(o.WeightDecay), T(o.Momentum)
+	if p.NoDecay {
+		decay = 0
+	}
 	if o.Momentum == 0 {
 		for i, x := range theta {
 			theta[i] = x - rate*(g[i]+decay*x)

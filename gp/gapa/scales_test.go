@@ -3,10 +3,14 @@ package gapa
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
@@ -125,5 +129,72 @@ func TestLearning(t *testing.T) {
 		if found.factor != 1 || found.noise != 0.1 {
 			t.Errorf("the best mixture is %+v", found)
 		}
+	}
+}
+
+// TestLaw: the loss of any observation model is the mean of its predictive densities, its derivatives are its central
+// differences.
+func TestLaw(t *testing.T) {
+	problems, err := gptest.ModelProblems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		l, err := newLoss(p.Problem, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.law == nil {
+			t.Fatalf("%s has no law", p.Name)
+		}
+		mean, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(t.Context(), p.Train.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &sample{y: graph.Floats(p.Train.Y), mean: mean.Float64s(), r: make([]float64, p.Train.N()), c: 2, d: 1, squares: make([]float32, 2*p.Train.N())}
+		v, by := slices.Repeat([]float64{0.4}, len(s.mean)), mixture{factor: 1.5, noise: likelihood.NoiseVariance(l.law.lik)}
+		got, grad, err := s.loss(l, v, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, _ := s.value(l, v, by); math.Abs(got-want) > 1e-6 {
+			t.Errorf("%s: loss %g, want %g", p.Name, got, want)
+		}
+		const h = 1e-4
+		for i := range 4 {
+			moved := slices.Clone(v)
+			moved[i] += h / by.factor
+			up, _ := s.value(l, moved, by)
+			moved[i] -= 2 * h / by.factor
+			down, _ := s.value(l, moved, by)
+			if want := (up - down) / (2 * h); math.Abs(grad[i]-want) > 1e-5 {
+				t.Errorf("%s: derivative %g by variance %d, want %g", p.Name, grad[i], i, want)
+			}
+		}
+	}
+}
+
+// TestLawLearned: learning finds the scale and the degrees of freedom of Student's t from a start ten times too large.
+func TestLawLearned(t *testing.T) {
+	const n, nu, scale = 2000, 3.0, 0.3
+	rng := rand.New(rand.NewPCG(8, 1))
+	truth := likelihood.Each(likelihood.NewStudentT(nu, scale, true, tensor.Float64))
+	s := &sample{y: make([]float64, n), mean: make([]float64, n), r: make([]float64, n), squares: make([]float32, n), c: 1, d: 1}
+	for i := range s.y {
+		s.y[i] = truth.Predict(0, 0, 0).Draw(rng)
+	}
+	p := gp.Problem{Likelihood: likelihood.Each(likelihood.NewStudentT(20, 10*scale, false, tensor.Float64))}
+	p.Train.X, p.Train.Y = normal(rng, tensor.Float64, n, 1), dense.Of(s.y, n, 1)
+	l, err := newLoss(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, noise, err := newLearning(l, s, nil, mixture{factor: 1, noise: likelihood.NoiseVariance(p.Likelihood)}, true).run(t.Context(), 150)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := l.law.lik.Params()[1].At(0)
+	if math.Abs(math.Sqrt(noise)-scale) > 0.03 || math.Abs(found-math.Log(nu)) > 0.3 {
+		t.Errorf("scale %g and log ν %g, want %g and %g", math.Sqrt(noise), found, scale, math.Log(nu))
 	}
 }

@@ -18,7 +18,7 @@ var Method = gp.Method{
 	Formula: "f(x) = φ(x) β,  Q(x,x') = s φ(x) (s I + Σ_n φ_nᵀφ_n)⁻¹ φ(x')ᵀ,  φ = a cos(h W/ℓ + b), of hidden units h whose layers are divided by max(1, σ/c)",
 	Symbols: "h are the hidden units, W random frequencies, b random phases, a a factor and ℓ the length scale; β are the weights of the last layer, φ_n is φ at row n, and s is the ridge; σ is the norm of a layer and c its bound.",
 	Cost:    "The fit takes training steps, each with one step of power iteration for each layer, and then one pass over the rows with m² operations for each row; a prediction takes one pass of the network and m² operations.",
-	Use:     "Choose SNGP if the weights may change and inputs far from the training rows matter; most other methods do not change the network's predictions.",
+	Use:     "Choose SNGP if the weights may change and inputs far from the training rows matter; most other methods do not change the network's predictions. SNGP serves Gaussian noise and classes alone.",
 	Source:  "Liu, Lin, Padhy, Tran, Bedrax-Weiss and Lakshminarayanan, Simple and Principled Uncertainty Estimation with Deterministic Deep Learning via Distance Awareness, NeurIPS 2020, arXiv 2006.10108",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },

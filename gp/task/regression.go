@@ -133,9 +133,19 @@ func (r *Regression) likelihood() likelihood.Likelihood {
 	return likelihood.WithNoise(l, r.NoiseVariance)
 }
 
-func (*Regression) loss() train.Loss { return train.SquaredError }
+func (r *Regression) loss() train.Loss {
+	if r.Model == nil {
+		return train.SquaredError
+	}
+	return func(b *graph.Builder, y, f *graph.Node) *graph.Node {
+		return LikelihoodLoss(r.likelihood().Copy(b.Dtype()))(b, y, f)
+	}
+}
 
-func (*Regression) heldLoss(y, f []float64) float64 {
+func (r *Regression) heldLoss(y, f []float64) float64 {
+	if r.Model != nil {
+		return -r.likelihood().LogDensity(y, f)
+	}
 	sum := 0.0
 	for i := range y {
 		sum += (y[i] - f[i]) * (y[i] - f[i])
@@ -161,6 +171,9 @@ func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 		if !kernel.Finite(v) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/columns, r.Names[i%columns], v)
 		}
+	}
+	if err := r.refuse(raw); err != nil {
+		return nil, err
 	}
 	r.rescale(out, func(t int, v float64) float64 {
 		mean, std := r.scale(t)

@@ -1,0 +1,92 @@
+package task
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/settings"
+	"gorgonia.org/tensor"
+)
+
+// ModelledTargets returns the regression of a set's targets with the observation model of the settings s, which do not
+// change. The settings start by all rows of set. Targets that are numbers are standardised by those numbers of the
+// targets of rows that have the units of the target: bounds that are open do not count. Counts, labels and ordered
+// classes stay as they are. A target that the model refuses is an error, which names its row in set.
+func ModelledTargets(set, rows *data.Set, s likelihood.Settings) (*Regression, error) {
+	own := reflect.New(reflect.TypeOf(s).Elem())
+	own.Elem().Set(reflect.ValueOf(s).Elem())
+	s = own.Interface().(likelihood.Settings)
+	if err := settings.Check(s); err != nil {
+		return nil, err
+	}
+	columns := set.Y.Shape()[1]
+	l, err := s.Start(columns, graph.Floats(set.Y))
+	if err != nil {
+		return nil, err
+	}
+	if columns%l.Width() != 0 {
+		return nil, settings.Errorf("%d columns of targets for the likelihood %v, expected %d for each target", columns, l, l.Width())
+	}
+	r := &Regression{Names: set.Targets, NoiseVariance: likelihood.NoiseVariance(l)}
+	if r.Model, err = likelihood.NewSpec(l, s); err != nil {
+		return nil, err
+	}
+	if err := r.checkModel(); err != nil {
+		return nil, err
+	}
+	if err := r.refuse(graph.Floats(set.Y)); err != nil || l.Kind() != likelihood.Number {
+		return r, err
+	}
+	return r, r.standardize(rows)
+}
+
+// refuse returns an error that names a target of y [N·T·W] that the observation model does not take, in the units of
+// the data.
+func (r *Regression) refuse(y []float64) error {
+	if r.Model == nil {
+		return nil
+	}
+	l, w, columns := r.likelihood(), r.width(), len(r.Names)
+	for i := 0; i < len(y); i += w {
+		if err := l.Check(y[i : i+w]); err != nil {
+			return fmt.Errorf("row %d (counting from 0), target %q: %w", i/columns, r.Names[i%columns], err)
+		}
+	}
+	return nil
+}
+
+// standardize sets the scale of each target by the rows of a set.
+func (r *Regression) standardize(set *data.Set) error {
+	numbers := make([][]float64, r.size())
+	r.rescale(graph.Floats(set.Y), func(t int, v float64) float64 {
+		numbers[t] = append(numbers[t], v)
+		return v
+	})
+	for t, v := range numbers {
+		if i, bad := kernel.FirstNonFinite(v); i >= 0 {
+			return fmt.Errorf("target %q: %g, expected a finite number", r.labels()[t], bad)
+		}
+		scale, err := data.FitStandardizer(tensor.New(tensor.WithShape(len(v), 1), tensor.WithBacking(v)))
+		if err != nil {
+			return err
+		}
+		r.Mean, r.Std = append(r.Mean, scale.Mean...), append(r.Std, scale.Std...)
+	}
+	return nil
+}
+
+// LikelihoodLoss is the mean over a mini-batch of −log p(y | f) by the observation model l, which the training of a
+// network minimises.
+func LikelihoodLoss(l likelihood.Likelihood) func(b *graph.Builder, y, f *graph.Node) *graph.Node {
+	return func(b *graph.Builder, y, f *graph.Node) *graph.Node {
+		sum := b.Sum(l.LogDensityNode(b, y, f))
+		if b.Err() != nil {
+			return nil
+		}
+		return b.Scale(sum, -1/float64(f.Shape()[0]))
+	}
+}

@@ -1,0 +1,103 @@
+package valla
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+
+	"github.com/go-valla/valla/data"
+)
+
+// targetsOf returns what the outputs of a network that o describe mean. The scaling comes from the training rows;
+// the classes, and the start of an observation model, come from the whole set.
+func (o TrainOptions) targetsOf(set, rows *data.Set) (task.Outputs, error) {
+	switch {
+	case o.Classes && o.Likelihood != nil:
+		return nil, settings.Errorf("classes with a likelihood, expected one of the two")
+	case o.Classes:
+		return task.Classes(set)
+	case o.Likelihood == nil:
+		return task.StandardizedTargets(rows)
+	}
+	r, err := task.ModelledTargets(set, rows, o.Likelihood)
+	if err == nil && r.Model.Name == gaussianName {
+		return task.StandardizedTargets(rows)
+	}
+	return r, err
+}
+
+// gaussianName is the name of Gaussian noise, which is learned by the squared error.
+const gaussianName = "gaussian"
+
+// learner is the observation model that is trained along with a network, in the element type of the network.
+type learner struct{ likelihood.Likelihood }
+
+// newLearner returns the learner of a model, and one without a likelihood where the task has no observation model.
+func newLearner(m *Model) learner {
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Model != nil {
+		return learner{m.Task.Likelihood().Copy(m.Dtype())}
+	}
+	return learner{}
+}
+
+// none reports whether the loss has no parameters of its own: the squared error and the cross-entropy.
+func (l learner) none() bool { return l.Likelihood == nil }
+
+// also returns the parameters that are trained along with the weights.
+func (l learner) also() []*graph.Param {
+	if l.none() {
+		return nil
+	}
+	return l.Params()
+}
+
+// loss returns the loss of the training on n rows. The logarithm of the prior density of the parameters, where there is
+// one, counts as 1/n of a row.
+func (l learner) loss(t task.Task, n int) train.Loss {
+	if l.none() {
+		loss, _ := t.Loss()
+		return loss
+	}
+	nll := task.LikelihoodLoss(l.Likelihood)
+	s, _ := likelihood.Of(l.Likelihood)
+	prior, ok := s.(likelihood.Prior)
+	if !ok {
+		return nll
+	}
+	return func(b *graph.Builder, y, f *graph.Node) *graph.Node {
+		return b.Sub(nll(b, y, f), b.Scale(b.Sum(prior.LogPrior(b)), 1/float64(n)))
+	}
+}
+
+// one returns the loss of one example at the present parameters.
+func (l learner) one(t task.Task) func(y, f []float64) float64 {
+	if l.none() {
+		_, one := t.Loss()
+		return one
+	}
+	return func(y, f []float64) float64 { return -l.LogDensity(y, f) }
+}
+
+// identity tells the training with an observation model apart from others.
+func (l learner) identity() []string {
+	if l.none() {
+		return nil
+	}
+	return []string{fmt.Sprintf("likelihood %v", l.Likelihood)}
+}
+
+// adopt gives the task of a model the parameters that were learned.
+func (l learner) adopt(m *Model) error {
+	own := *m.Task.Outputs.(*task.Regression)
+	own.Model, own.NoiseVariance = own.Model.With(l.Likelihood), likelihood.NoiseVariance(l.Likelihood)
+	if v := own.NoiseVariance; likelihood.Noisy(l.Likelihood) && !(v > 0 && !math.IsInf(v, 1)) {
+		return fmt.Errorf("the noise variance is %g, expected a positive number", v)
+	}
+	m.Task.Outputs = &own
+	return m.Task.Check()
+}

@@ -11,29 +11,30 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-const methodsBegin, methodsEnd = "<!-- methods: begin -->\n", "<!-- methods: end -->\n"
-
 // TestMethodsPage: the part of docs/methods.md between its marks is what the table of methods says.
-func TestMethodsPage(t *testing.T) {
-	const path = "../docs/methods.md"
+func TestMethodsPage(t *testing.T) { checkPart(t, "../docs/methods.md", "methods", methodsPage()) }
+
+// checkPart checks the part of a page between its marks. With -update it writes the part.
+func checkPart(t *testing.T, path, name, want string) {
+	t.Helper()
+	begin, finish := "<!-- "+name+": begin -->\n", "<!-- "+name+": end -->\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, ok := strings.Cut(string(text), methodsBegin)
-	there, tail, end := strings.Cut(rest, methodsEnd)
+	head, rest, ok := strings.Cut(string(text), begin)
+	there, tail, end := strings.Cut(rest, finish)
 	if !ok || !end {
-		t.Fatalf("%s has no marks %q and %q", path, methodsBegin, methodsEnd)
+		t.Fatalf("%s has no marks %q and %q", path, begin, finish)
 	}
-	want := methodsPage()
 	if *update {
-		if err := os.WriteFile(path, []byte(head+methodsBegin+want+methodsEnd+tail), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(head+begin+want+finish+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if there != want {
-		t.Errorf("%s is stale: go test ./internal -run MethodsPage -update writes it", path)
+		t.Errorf("%s is stale: go test ./internal -run %s -update writes it", path, t.Name())
 	}
 }
 

@@ -181,7 +181,7 @@ LAWS`
 
 // sameLaws are rows with laws, for a table with validation rows.
 const sameLaws = `  - {method: lla, structure: kfac, label: LLA KFAC + t, law: student-t}
-  - {method: valla, label: "VaLLA {} + law", inducing: 4, iterations: 8, law: chosen}
+  - {method: valla, label: "VaLLA {} + law", inducing: 4, iterations: 8, law: auto}
 `
 
 // Images: a perceptron and a small CNN, with the class probabilities of both kinds.

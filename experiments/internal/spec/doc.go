@@ -21,7 +21,7 @@
 // table has a row for each value. Every row of a table has its own label. The default is the label of
 // its method. A file without profiles has one, called full.
 //
-// The key law of a row is the law of its residuals in a regression: gaussian, student-t, mixture, or chosen, which
+// The key law of a row is the law of its residuals in a regression: gaussian, student-t, mixture, or auto, which
 // means that the held-out rows choose the law. The default is gaussian, the model of the paper.
 //
 // Reading is strict. An unknown key and a value of another type or out of its range are

@@ -44,7 +44,7 @@ func TestErrors(t *testing.T) {
 		{"method: map}", "method: map, data: []}", `bad.yaml:11: methods[0].data: expected the names of data sets, found none`},
 		{"method: map}", "method: map, hyper-from: lla}", `bad.yaml:11: methods[0].hyper-from: expected a method with the setting prior-std, found map`},
 		{"method: map}", "method: map, law: student-t}", `bad.yaml:11: methods[0].law: expected a method with a posterior, found map`},
-		{"method: map}", "method: lla, law: cauchy}", `bad.yaml:11: methods[0].law: expected one of gaussian, student-t, mixture, chosen, found "cauchy"`},
+		{"method: map}", "method: lla, law: cauchy}", `bad.yaml:11: methods[0].law: expected one of gaussian, student-t, mixture, auto, found "cauchy"`},
 		{"method: map}", "method: valla, hyper-from: map}", `bad.yaml:11: methods[0].hyper-from: expected one of the methods ` + methods + `, found "map"`},
 		{"method: map}", "method: map}\n  - {method: map}", `bad.yaml: methods: expected one row with the label "MAP" in the table of a, found two`},
 		{"inducing: [1, 2]", "inducing: [1, 0]", `bad.yaml:15: methods[1].inducing[1]: expected an integer at least 1, found "0"`},

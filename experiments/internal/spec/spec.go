@@ -56,8 +56,8 @@ type Scoring struct {
 	Corruptions int `set:"corruptions" min:"0"` // test images that are scored under each corruption, with the first seed
 }
 
-// chosenLaw is the name of the law that the held-out rows choose.
-const chosenLaw = "chosen"
+// autoLaw is the name of the law that the held-out rows choose.
+const autoLaw = "auto"
 
 // MAP is the name of the method of a row without a posterior: the trained network alone.
 const MAP = "map"
@@ -73,9 +73,9 @@ type Row struct {
 	// HyperFrom names a method that is fitted first, with its default settings and, where it
 	// has one, the marginal likelihood. Its prior std and noise std become settings of this row. "" means none.
 	HyperFrom string `set:"hyper-from"`
-	// Law is the law of the residuals of a regression, see valla.FitOptions. "chosen" means that the held-out rows
+	// Law is the law of the residuals of a regression, see valla.FitOptions. "auto" means that the held-out rows
 	// choose the law; "" means "gaussian", the model of the paper.
-	Law string `set:"law" choice:"gaussian student-t mixture chosen"`
+	Law string `set:"law" choice:"gaussian student-t mixture auto"`
 
 	Settings []Setting // of the method
 }
@@ -98,7 +98,7 @@ func (r Row) FitLaw() string {
 	switch r.Law {
 	case "":
 		return law.Gaussian
-	case chosenLaw:
+	case autoLaw:
 		return ""
 	}
 	return r.Law

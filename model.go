@@ -135,9 +135,9 @@ func (m *Model) NoiseVariance() float64 {
 }
 
 // NoiseStds returns the standard deviation of each target around the latent function, in the units of the
-// target; nil in classification.
+// target; nil in classification, and for observation models without noise, such as counts.
 func (m *Model) NoiseStds() []float64 {
-	if r, ok := m.Task.Outputs.(*task.Regression); ok {
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && m.NoiseVariance() > 0 {
 		return r.NoiseStds(m.NoiseVariance())
 	}
 	return nil

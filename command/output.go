@@ -154,12 +154,11 @@ func (r report) printFindings(line func(name, format string, args ...any)) {
 	for _, text := range priors(r.Event) {
 		line("prior std", "%s", text)
 	}
-	for i, target := range r.Targets {
-		if r.Classes != nil {
-			line("classes", "%d of %q", len(r.Classes), target)
-		} else {
-			line("noise std", "%.4g of %q", r.NoiseStd[i], target)
-		}
+	if r.Classes != nil {
+		line("classes", "%d of %q", len(r.Classes), r.Targets[0])
+	}
+	for i, std := range r.NoiseStd { // a target may have several columns
+		line("noise std", "%.4g of %q", std, r.Targets[i*len(r.Targets)/len(r.NoiseStd)])
 	}
 	for _, f := range r.Event.Facts {
 		line(f.Name, "%.6g", f.Value)

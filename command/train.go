@@ -33,7 +33,26 @@ func newTrain(args []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train DATA --out FILE",
 		Short: "Train a network",
-		Long: `Train a network to predict one or several columns of a table from the others, or the
+		Long:  trainHelp,
+		Example: `  valla train houses.csv --target price --out map.valla
+  valla train irises.csv --target species --classes --out map.valla
+  valla train visits.csv --target visits --likelihood poisson --out map.valla
+  valla train images.npz --classes --form resnet20 --augment --out map.valla`,
+		Args: oneTable,
+		RunE: running(c.run),
+	}
+	c.flags(cmd)
+	require(cmd, "out")
+	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
+	settingsFlags(cmd.Flags(), c, "", nil)
+	cmd.Flags().StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model: "+strings.Join(likelihood.Names(), ", ")+" (default gaussian)")
+	if c.chosen != nil {
+		namedFlags(cmd.Flags(), likelihoodPrefix, c.chosen, c.name+": ", nil)
+	}
+	return cmd
+}
+
+const trainHelp = `Train a network to predict one or several columns of a table from the others, or the
 targets of images, and write it with its scaling and its noise std to a model file. So far
 its only error bar is the noise; valla fit adds a posterior. With --classes the column
 holds the names or numbers of classes, and the network predicts their probabilities. With
@@ -53,24 +72,7 @@ column that does not hold plain numbers, and the model file keeps it for other c
 
 Ctrl-C ends the training, and the best weights so far are written: to --out, or where that
 file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
-be resumed later, as if it had not been interrupted.`,
-		Example: `  valla train houses.csv --target price --out map.valla
-  valla train irises.csv --target species --classes --out map.valla
-  valla train visits.csv --target visits --likelihood poisson --out map.valla
-  valla train images.npz --classes --form resnet20 --augment --out map.valla`,
-		Args: oneTable,
-		RunE: running(c.run),
-	}
-	c.flags(cmd)
-	require(cmd, "out")
-	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
-	settingsFlags(cmd.Flags(), c, "", nil)
-	cmd.Flags().StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model: "+strings.Join(likelihood.Names(), ", ")+" (default gaussian)")
-	if c.chosen != nil {
-		namedFlags(cmd.Flags(), likelihoodPrefix, c.chosen, c.name+": ", nil)
-	}
-	return cmd
-}
+be resumed later, as if it had not been interrupted.`
 
 // checkLikelihood refuses an unknown observation model.
 func (c *trainCommand) checkLikelihood() error {

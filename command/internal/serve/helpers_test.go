@@ -18,13 +18,14 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 )
 
 // table returns n rows with the columns a and b. kind "numbers" has one target, "pairs" two,
-// and "classes" three classes.
+// "classes" three classes, and "counts" a count.
 func table(kind string, n int, seed uint64) *data.Set {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	targets := map[string][]string{"numbers": {"y"}, "pairs": {"y", "z"}, "classes": {"kind"}}[kind]
+	targets := map[string][]string{"numbers": {"y"}, "pairs": {"y", "z"}, "classes": {"kind"}, "counts": {"n"}}[kind]
 	x, y := make([]float64, 2*n), make([]float64, n*len(targets))
 	for i := range n {
 		a, b := 6*rng.Float64()-3, 100+20*rng.NormFloat64()
@@ -32,8 +33,11 @@ func table(kind string, n int, seed uint64) *data.Set {
 		for k := range targets {
 			y[i*len(targets)+k] = 3 + math.Sin(a+float64(k)) + b/100 + 0.1*rng.NormFloat64()
 		}
-		if kind == "classes" {
+		switch kind {
+		case "classes":
 			y[i] = math.Round(math.Sin(a) + 1)
+		case "counts":
+			y[i] = math.Round(y[i])
 		}
 	}
 	return &data.Set{
@@ -47,8 +51,13 @@ func table(kind string, n int, seed uint64) *data.Set {
 func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	t.Helper()
 	set := table(kind, 80, seed)
+	var model likelihood.Settings
+	if kind == "counts" {
+		model, _ = likelihood.Named("poisson")
+	}
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
-		Classes: kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
+		Likelihood: model,
+		Classes:    kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -123,8 +123,8 @@ func TestAttach(t *testing.T) {
 	classes := newTestClasses(t, tensor.Float64, 3)
 	for want, p := range map[string]*Posterior{
 		"noise variance 0.125 of classification": {Stored: m.Posterior.Stored, Method: "valla", NoiseVariance: 0.125},
-		"nothing was fitted":              nil,
-		`method "mcmc", expected one of`:  {Stored: m.Posterior.Stored, Method: "mcmc"},
+		"nothing was fitted":                     nil,
+		`method "mcmc", expected one of`:         {Stored: m.Posterior.Stored, Method: "mcmc"},
 	} {
 		oneLine(t, classes.attach(p, classes.fingerprint()), "posterior: ", want)
 	}

@@ -105,6 +105,7 @@ func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 		if laws[t], err = d.lawOf(ctx, r); err != nil {
 			return fmt.Errorf("law of the residuals of %q: %w", m.Task.Targets()[t], err)
 		}
+		laws[t] = laws[t].Remembering()
 	}
 	if slices.ContainsFunc(laws, func(l law.Law) bool { return l.Family != law.Gaussian || l.Own != nil }) {
 		m.Laws = laws

@@ -67,7 +67,10 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 	if err := m.restore(a, h.Posterior); err != nil {
 		return nil, err
 	}
-	if m.Laws = h.Laws; m.Laws != nil {
+	for _, l := range h.Laws {
+		m.Laws = append(m.Laws, l.Remembering())
+	}
+	if m.Laws != nil {
 		if err := m.checkLaws(); err != nil {
 			return nil, archive.Errorf(headerMember, "%w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
@@ -240,4 +241,43 @@ func TestModelledResume(t *testing.T) {
 	o.Likelihood = modelled{name: "mixture", settings: []string{"parts=2"}}.options(t, "float64").Likelihood
 	_, err = Train(t.Context(), set, o)
 	oneLine(t, err, "checkpoint")
+}
+
+// TestSampleNoise: targets that are drawn from samples of functions have the predictive distribution of each row, with an
+// observation model and with laws of residuals.
+func TestSampleNoise(t *testing.T) {
+	const many = 4000
+	heavy := modelledProblems[2]
+	lawful := heavy.options(t, "float64")
+	lawful.Likelihood = nil
+	for name, o := range map[string]TrainOptions{"poisson": modelledProblems[0].options(t, "float64"), "student-t": heavy.options(t, "float64"), "laws": lawful} {
+		p := heavy
+		if name == "poisson" {
+			p = modelledProblems[0]
+		}
+		set, x := p.set(300, 1), p.set(3, 2).X
+		m, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = fit(t, m, set, FitOptions{Settings: &laplace.Settings{Weights: []string{"last-layer"}}, Law: law.StudentT})
+		if (len(m.Laws) > 0) != (name == "laws") {
+			t.Fatalf("%s: the laws %v", name, m.Laws)
+		}
+		all, prediction := drawn(t, m, x, SampleOptions{Samples: many, Noise: true, Seed: 5}), predict(t, m, x)
+		for i := range 3 {
+			d := prediction.Distribution(i, 0)
+			for _, level := range []float64{0.05, 0.5, 0.9} {
+				at, below := d.Quantile(level), 0.0
+				for s := range many {
+					if all[s*3+i] <= at {
+						below += 1.0 / many
+					}
+				}
+				if want := d.CDF(at); math.Abs(below-want) > 0.03 {
+					t.Errorf("%s: row %d: %.3f of the draws are at most %g, expected %.3f", name, i, below, at, want)
+				}
+			}
+		}
+	}
 }

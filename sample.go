@@ -3,7 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -27,7 +27,7 @@ type SampleOptions struct {
 // Sample draws functions from the posterior and returns their values at all rows of x [N,…]
 // together: targets [S,N,T] in the units of the data, or in classification the class probabilities [S,N,C] of
 // each function. Values with the same first index belong to one function, so that sums, differences and maxima
-// over rows are meaningful. A temperature or a vector of a calibration counts, conformal intervals do not.
+// over rows are meaningful. With Noise the targets have the observation model or the laws of the residuals. A temperature or a vector of a calibration counts, conformal intervals do not.
 //
 // Sample needs a posterior that knows the covariance between rows; the methods with Joint in their [gp.Method]
 // have such posteriors. Sample needs memory for two matrices of (N·C)² numbers. If there is too little memory,
@@ -58,13 +58,24 @@ func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (_
 	if err != nil {
 		return nil, err
 	}
-	if f := drawn.Float64s(); o.Noise {
-		std := math.Sqrt(m.NoiseVariance())
-		for i := range f {
-			f[i] += std * rng.NormFloat64()
-		}
+	if o.Noise {
+		return m.scattered(ctx, in, drawn.Float64s(), rng)
 	}
 	return m.sampled(drawn.Float64s(), o.Samples, n, c), nil
+}
+
+// scattered returns targets [S,N,T] in the units of the data that scatter around values f [S,N,T] of the network's
+// outputs at the inputs in.
+func (m *Model) scattered(ctx context.Context, in *tensor.Dense, f []float64, rng *rand.Rand) (*tensor.Dense, error) {
+	p, err := m.predict(ctx, in, PredictOptions{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	n, c := in.Shape()[0], m.Task.Size()
+	for i, v := range f {
+		f[i] = p.Scatter(i/c%n, i%c, v, rng)
+	}
+	return tensor.New(tensor.WithShape(len(f)/(n*c), n, c), tensor.WithBacking(f)), nil
 }
 
 // sampled turns values [S,N,C] of the network's outputs into the units of the data, or into

@@ -135,9 +135,12 @@ func (m *Model) eces(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err e
 	return ofA, ofB, nil
 }
 
-// coverage returns the share of the targets inside their intervals.
+// coverage returns the share of the targets inside their intervals, and 0 for targets of several numbers.
 func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
 	targets := graph.Floats(y)
+	if len(targets) != len(p.Mean) {
+		return 0, nil
+	}
 	inside, _, err := p.Covered(targets, intervalLevel)
 	return float64(inside) / float64(len(targets)), err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 )
 
@@ -19,9 +20,10 @@ var columnFlags = []string{"target", "drop", "id", "categorical", "numeric"}
 
 // arguments complete the arguments of commands, by their paths.
 var arguments = map[string]cobra.CompletionFunc{
-	"valla method show":    names(method.Names),
-	"valla experiment run": names(experimentNames),
-	"valla data get":       names(setNames),
+	"valla method show":     names(method.Names),
+	"valla likelihood show": names(likelihood.Names),
+	"valla experiment run":  names(experimentNames),
+	"valla data get":        names(setNames),
 }
 
 // complete makes the commands complete the values of their flags and arguments in a shell, for
@@ -63,6 +65,8 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return endings("npz", "safetensors", "pt", "pth")
 	case f.Name == "method" && name == "NAME":
 		return names(method.Names)
+	case f.Name == "likelihood":
+		return names(likelihood.Names)
 	case f.Name == "blas":
 		return names(func() []string { return []string{"valla", "openblas"} })
 	}

@@ -24,6 +24,7 @@ import (
 // fitCommand is the command line of valla fit with the flags of one method.
 type fitCommand struct {
 	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed, valla train holds out the same rows"`
+	Law           string   `set:"law" choice:"auto gaussian student-t mixture" help:"law of the residuals of a regression with Gaussian noise: held-out rows choose (auto), it stays Gaussian, or it is fitted to held-out rows"`
 	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the verdict says that the posterior is better than the network alone"`
 	work
 
@@ -53,22 +54,9 @@ type elsewhere struct {
 // layouts maps the choices of the flag --layout to layouts.
 var layouts = map[string]layers.Layout{"": layers.Auto, "auto": layers.Auto, "in-out": layers.InOut, "out-in": layers.OutIn}
 
-// methodIn returns the name of the last method in the arguments, and the default if they name none.
-func methodIn(args []string) string {
-	name := method.Default
-	for i, a := range args {
-		if v, ok := strings.CutPrefix(a, "--method="); ok {
-			name = v
-		} else if a == "--method" && i+1 < len(args) {
-			name = args[i+1]
-		}
-	}
-	return name
-}
-
 func newFit(args []string) *cobra.Command {
 	c := &fitCommand{}
-	name := methodIn(args)
+	name := chosenIn(args, "--method", method.Default)
 	var err error
 	if c.chosen, err = method.Lookup(name); err != nil {
 		c.chosen = method.All()[0] // checkMethod refuses the unknown method
@@ -201,8 +189,9 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, OnEstimate: d.estimate(c.method.Label()),
-		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Law: strings.TrimPrefix(c.Law, "auto"),
+		OnEstimate: d.estimate(c.method.Label()),
+		Run:        gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
 	d.close()
 	if fitted != nil && c.RequireBetter {

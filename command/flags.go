@@ -20,12 +20,17 @@ import (
 // starts with prefix and ends with the default. The map standard may give other texts for the default,
 // by names of settings.
 func settingsFlags(f *pflag.FlagSet, ptr any, prefix string, standard map[string]string) {
+	namedFlags(f, "", ptr, prefix, standard)
+}
+
+// namedFlags is settingsFlags with more before the names of the flags.
+func namedFlags(f *pflag.FlagSet, before string, ptr any, prefix string, standard map[string]string) {
 	for _, s := range settings.Of(ptr) {
 		text := standard[s.Name]
 		if text == "" {
 			text = defaultOf(s)
 		}
-		flag := f.VarPF(setting{s}, s.Name, "", prefix+s.Help+choices(s)+" ("+text+")")
+		flag := f.VarPF(setting{s}, before+s.Name, "", prefix+s.Help+choices(s)+" ("+text+")")
 		if s.IsBool() {
 			flag.NoOptDefVal = "true"
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/go-valla/valla/gp/method"
 )
 
 // sample has a setting of each kind.
@@ -85,7 +87,7 @@ func TestMethodIn(t *testing.T) {
 		"fit --method lla --method=any": "any",
 		"fit --method":                  "valla",
 	} {
-		if got := methodIn(strings.Fields(args)); got != want {
+		if got := chosenIn(strings.Fields(args), "--method", method.Default); got != want {
 			t.Errorf("%q: method %s, want %s", args, got, want)
 		}
 	}

@@ -24,7 +24,7 @@ func TestFitLLA(t *testing.T) {
 		"LLA Diag":                   {"--structure diag --hyper grid --subset 100", "posterior                LLA Diag\n"},
 		"LLA of 2 arrays low-rank 7": {"--structure lowrank --rank 7 --weights dense1.weight,dense2.weight --hyper fixed --prior-std 0.5 --noise-std 0.3", "prior std                0.5\n"},
 	} {
-		out := must(t, dir, append([]string{"fit", "train.csv", "--model", "map.valla", "--method", "lla", "--out", "lla.valla"}, strings.Fields(c.args)...)...)
+		out := must(t, dir, append([]string{"fit", "train.csv", "--model", "map.valla", "--method", "lla", "--law", "gaussian", "--out", "lla.valla"}, strings.Fields(c.args)...)...)
 		if !strings.Contains(out, c.printed) || !strings.Contains(out, "log marginal likelihood") || !strings.Contains(out, " kB)") {
 			t.Errorf("%s: fit printed %q", name, out)
 		}

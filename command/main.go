@@ -91,7 +91,7 @@ func shorten(text string) string {
 }
 
 // newRoot returns the command with all its subcommands. The arguments choose the method for the flags
-// of valla fit.
+// of valla fit and the observation model for the flags of valla train.
 func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "valla",
@@ -106,7 +106,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newCompare(), newPredict(), newMerge(), newEval(), newReportPage(), newServe(), newMethod(), newNetwork(), newExperiment(), newData(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newTrain(args), newFit(args), newUpdate(), newCalibrate(), newCompare(), newPredict(), newMerge(), newEval(), newReportPage(), newServe(), newMethod(), newLikelihood(), newNetwork(), newExperiment(), newData(), newVersion(), newMan())
 	complete(root)
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together

@@ -200,7 +200,7 @@ func readPredictions(t *testing.T, text string) [][]float64 {
 // Settings that make tests quick.
 var (
 	quickTrain = []string{"--hidden", "10", "--iterations", "400", "--batch-size", "50"}
-	quickFit   = []string{"--inducing", "8", "--iterations", "200", "--batch-size", "50", "--patience", "0"}
+	quickFit   = []string{"--inducing", "8", "--iterations", "200", "--batch-size", "50", "--patience", "0", "--law", "gaussian"}
 )
 
 func with(args []string, more ...string) []string {

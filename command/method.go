@@ -38,41 +38,70 @@ type settingDoc struct {
 }
 
 // newMethodDoc returns the documentation of m.
-func newMethodDoc(m gp.Method) methodDoc {
-	doc := methodDoc{Name: m.Name, Title: m.Title, Summary: m.Summary, Formula: m.Formula, Symbols: m.Symbols, Cost: m.Cost, Use: m.Use, Source: m.Source}
-	for _, s := range settings.Of(m.New()) {
+func newMethodDoc(m gp.Method) described {
+	doc := methodDoc{m.Name, m.Title, m.Summary, m.Formula, m.Symbols, m.Cost, m.Use, m.Source, settingDocs(m.New())}
+	return described{m.Name, m.Summary, doc, doc.String()}
+}
+
+// settingDocs returns the documentation of the settings of the struct that ptr points to.
+func settingDocs(ptr any) (docs []settingDoc) {
+	for _, s := range settings.Of(ptr) {
 		kind := s.Kind()
 		if s.IsBool() {
 			kind = "SWITCH"
 		}
-		doc.Settings = append(doc.Settings, settingDoc{s.Name, kind, s.Default, s.Auto, s.Limits(), s.Choices, s.Help})
+		docs = append(docs, settingDoc{s.Name, kind, s.Default, s.Auto, s.Limits(), s.Choices, s.Help})
 	}
-	return doc
+	return docs
 }
 
 func newMethod() *cobra.Command {
-	list := newMethodCommand("list", "List the methods, the default first", cobra.NoArgs, func([]string) (any, string, error) {
-		var docs []methodDoc
-		text := ""
-		for _, m := range method.All() {
-			docs = append(docs, newMethodDoc(m))
-			text += fmt.Sprintf("%-10s %s\n", m.Name, m.Summary)
+	return describing("method", "List and describe the methods that make error bars", "List the methods, the default first", "Describe a method and its settings",
+		"the name of one method", method.All, method.Lookup, newMethodDoc)
+}
+
+// described is an entry of a table of methods or models with its documentation.
+type described struct {
+	name, summary string // of the entry
+	doc           any    // documentation as JSON
+	text          string // documentation for people
+}
+
+// describing returns the command name, which lists the entries of a table and shows an entry. The words what name the
+// argument of the second.
+func describing[T any](name, short, ofList, ofShow, what string, all func() []T, lookup func(string) (T, error), about func(T) described) *cobra.Command {
+	list := newDescription("list", ofList, cobra.NoArgs, func([]string) (any, string, error) {
+		var docs []any
+		text, width := "", 10
+		for _, m := range all() {
+			width = max(width, len(about(m).name))
+		}
+		for _, m := range all() {
+			d := about(m)
+			docs = append(docs, d.doc)
+			text += fmt.Sprintf("%-*s %s\n", width, d.name, d.summary)
 		}
 		return docs, text, nil
 	})
-	show := newMethodCommand("show NAME", "Describe a method and its settings", oneMethod, func(args []string) (any, string, error) {
-		m, err := method.Lookup(args[0])
+	check := func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("expected %s, found %d arguments; valla %s list names them", what, len(args), name)
+		}
+		return nil
+	}
+	show := newDescription("show NAME", ofShow, check, func(args []string) (any, string, error) {
+		m, err := lookup(args[0])
 		if err != nil {
 			return nil, "", err
 		}
-		doc := newMethodDoc(m)
-		return doc, doc.String(), nil
+		d := about(m)
+		return d.doc, d.text, nil
 	})
-	return group("method", "List and describe the methods that make error bars", list, show)
+	return group(name, short, list, show)
 }
 
-// newMethodCommand returns a command that prints what describe returns: a document or a text.
-func newMethodCommand(use, short string, check cobra.PositionalArgs, describe func(args []string) (any, string, error)) *cobra.Command {
+// newDescription returns a command that prints what describe returns: a document or a text.
+func newDescription(use, short string, check cobra.PositionalArgs, describe func(args []string) (any, string, error)) *cobra.Command {
 	var form asJSON
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: check,
@@ -88,18 +117,10 @@ func newMethodCommand(use, short string, check cobra.PositionalArgs, describe fu
 	return cmd
 }
 
-// oneMethod checks the arguments of method show.
-func oneMethod(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("expected the name of one method, found %d arguments; valla method list names them", len(args))
-	}
-	return nil
-}
-
 // String returns the documentation of a method for people.
 func (d methodDoc) String() string {
 	return fmt.Sprintf("%s: %s\n\n%s\n\nCovariance  %s\n            %s\nCost        %s\nUse         %s\nSource      %s\n\n%s\n",
-		d.Name, d.Title, wrap(d.Summary, 0), d.Formula, wrap(d.Symbols, 12), wrap(d.Cost, 12), wrap(d.Use, 12), wrap(d.Source, 12), d.table())
+		d.Name, d.Title, wrap(d.Summary, 0), d.Formula, wrap(d.Symbols, 12), wrap(d.Cost, 12), wrap(d.Use, 12), wrap(d.Source, 12), settingTable("--", d.Settings))
 }
 
 // wrap breaks text into lines. The first begins at a column; the others are indented to there.
@@ -111,15 +132,15 @@ func wrap(s string, column int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", column))
 }
 
-// table returns the settings as a table for the terminal.
-func (d methodDoc) table() string {
+// settingTable returns settings as a table for the terminal, with a prefix before their names.
+func settingTable(prefix string, docs []settingDoc) string {
 	w := newTable(table.Row{"setting", "kind", "default", "values", "meaning"})
 	var columns []table.ColumnConfig
-	for i, width := range []int{16, 8, 24, 24, 48} {
+	for i, width := range []int{28, 8, 24, 24, 48} {
 		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})
 	}
 	w.SetColumnConfigs(columns)
-	for _, s := range d.Settings {
+	for _, s := range docs {
 		standard := s.Default
 		if standard == "" {
 			standard = s.Auto
@@ -128,7 +149,7 @@ func (d methodDoc) table() string {
 		if len(s.Choices) > 0 {
 			values = strings.Join(s.Choices, ", ")
 		}
-		w.AppendRow(table.Row{"--" + s.Name, s.Kind, standard, values, s.Help})
+		w.AppendRow(table.Row{prefix + s.Name, s.Kind, standard, values, s.Help})
 	}
 	return w.Render()
 }

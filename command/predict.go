@@ -24,10 +24,11 @@ import (
 
 // predictCommand is the command line of valla predict.
 type predictCommand struct {
-	Level   float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes; --interval is another name of the flag"`
-	Samples int     `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows jointly; 0 means none"`
-	Noise   bool    `set:"noise" help:"with --samples, regression: draw targets, which scatter around the function"`
-	Seed    uint64  `set:"seed" help:"seed of the samples"`
+	Level     float64   `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes; --interval is another name of the flag"`
+	Quantiles []float64 `set:"quantiles" above:"0" below:"1" help:"regression: probabilities of further columns, such as 0.05,0.5,0.95 for q0.05, q0.5 and q0.95"`
+	Samples   int       `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows jointly; 0 means none"`
+	Noise     bool      `set:"noise" help:"with --samples, regression: draw targets, which scatter around the function"`
+	Seed      uint64    `set:"seed" help:"seed of the samples"`
 	reading
 	parts inParts
 	out   string
@@ -55,8 +56,9 @@ deviation (of the posterior and the noise together), the bounds of a central int
 the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
-mean_NAME, std_NAME and so on. For a classification the columns are class, the most probable class,
-and p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval
+mean_NAME, std_NAME and so on. --quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the
+predictive distribution. For a classification the columns are class, the most probable class, and
+p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval
 contains the target with its probability by guarantee. A classification then has the column set: the
 names of the classes in a set that contains the right class with this probability, with bars
 between the names. The formats .npz and .npy leave the column set out.
@@ -99,6 +101,8 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		return settings.Errorf("--noise goes with --samples")
 	case c.Samples > 0 && c.parts.dir != "":
 		return settings.Errorf("--samples needs all rows together, and --parts divides them: expected one of the two")
+	case len(c.Quantiles) > 0 && c.parts.dir != "":
+		return settings.Errorf("--quantiles with --parts, expected one of the two")
 	case c.parts.dir != "":
 		return c.predictParts(cmd, args)
 	}
@@ -195,7 +199,11 @@ func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *v
 	if err != nil {
 		return nil, err
 	}
-	return listing.Of(p, c.Level, listing.IDs(rows)...)
+	out, err := listing.Of(p, c.Level, listing.IDs(rows)...)
+	if err != nil {
+		return nil, err
+	}
+	return out, out.AddQuantiles(p, c.Quantiles)
 }
 
 // document returns the JSON document of r: the columns, and the probabilities of a row as one list.

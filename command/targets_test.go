@@ -40,7 +40,7 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for label, args := range map[string][]string{
-		"VaLLA 8": quickFit, "LLA KFAC": {"--method", "lla", "--structure", "kfac"}, "GP-Subset": {"--method", "gp-subset", "--points", "50"},
+		"VaLLA 8": quickFit, "LLA KFAC": {"--method", "lla", "--structure", "kfac", "--law", "gaussian"}, "GP-Subset": {"--method", "gp-subset", "--points", "50", "--law", "gaussian"},
 	} {
 		var r report
 		decode(t, must(t, dir, with(args, "fit", "train.csv", "--model", "map.valla", "--out", "m.valla", "--json")...), &r)

@@ -1,9 +1,13 @@
 package command
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // trainCommand is the command line of valla train.
@@ -15,18 +19,27 @@ type trainCommand struct {
 	valla.Network
 	valla.Training
 
-	memory memory // bytes that the table may take
+	memory     memory              // bytes that the table may take
+	likelihood string              // value of --likelihood; "" means Gaussian noise, or classes
+	name       string              // name of the observation model whose flags the command has
+	chosen     likelihood.Settings // settings of this model; nil: none
 }
 
-func newTrain() *cobra.Command {
-	c := &trainCommand{}
+func newTrain(args []string) *cobra.Command {
+	c := &trainCommand{name: chosenIn(args, "--likelihood", "")}
+	if m, err := likelihood.Lookup(c.name); err == nil {
+		c.chosen = m.New()
+	}
 	cmd := &cobra.Command{
 		Use:   "train DATA --out FILE",
 		Short: "Train a network",
 		Long: `Train a network to predict one or several columns of a table from the others, or the
 targets of images, and write it with its scaling and its noise std to a model file. So far
 its only error bar is the noise; valla fit adds a posterior. With --classes the column
-holds the names or numbers of classes, and the network predicts their probabilities.
+holds the names or numbers of classes, and the network predicts their probabilities. With
+--likelihood the targets are counts, yes or no, ordered classes, numbers with outliers and
+so on, and the network's outputs mean what the observation model says; valla likelihood list
+names the models, and valla likelihood show NAME describes a model and its flags.
 
 DATA is a table of text (.csv, .tsv or .txt, also .gz or .zst, or - for the standard input),
 a .parquet file, or a .npy or .npz file. Cells of text are separated by commas, semicolons,
@@ -43,6 +56,7 @@ file exists already, beside it (m.part.valla for m.valla). With --checkpoint a t
 be resumed later, as if it had not been interrupted.`,
 		Example: `  valla train houses.csv --target price --out map.valla
   valla train irises.csv --target species --classes --out map.valla
+  valla train visits.csv --target visits --likelihood poisson --out map.valla
   valla train images.npz --classes --form resnet20 --augment --out map.valla`,
 		Args: oneTable,
 		RunE: running(c.run),
@@ -51,16 +65,35 @@ be resumed later, as if it had not been interrupted.`,
 	require(cmd, "out")
 	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
 	settingsFlags(cmd.Flags(), c, "", nil)
+	cmd.Flags().StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model: "+strings.Join(likelihood.Names(), ", ")+" (default gaussian)")
+	if c.chosen != nil {
+		namedFlags(cmd.Flags(), likelihoodPrefix, c.chosen, c.name+": ", nil)
+	}
 	return cmd
+}
+
+// checkLikelihood refuses an unknown observation model.
+func (c *trainCommand) checkLikelihood() error {
+	if c.likelihood == c.name && c.chosen != nil || c.likelihood == "" {
+		return nil
+	}
+	if _, err := likelihood.Lookup(c.likelihood); err != nil {
+		return err
+	}
+	return settings.Errorf("--likelihood %s beside %s, expected one observation model", c.likelihood, c.name)
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.check("", args[0], c.Form); err != nil {
 		return err
 	}
+	if err := c.checkLikelihood(); err != nil {
+		return err
+	}
 	o := valla.TrainOptions{
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
+		Likelihood: c.chosen,
 	}
 	set, notes, err := c.columns.read(args[0], c.header.reader(), c.targets, o, c.memory)
 	if err != nil {

@@ -36,6 +36,8 @@ type Law struct {
 	Shifts  []float64 `json:"shifts,omitempty"`  // means δ of the parts, Σ wδ = 0
 	Scales  []float64 `json:"scales,omitempty"`  // standard deviations of the parts
 	Own     *OwnScale `json:"own,omitempty"`     // h(x); nil if h is 0
+
+	memo *memo // quantiles, see Remembering; nil: none are remembered
 }
 
 // Normal returns the law of a standard Gaussian Z, which is the law of a posterior without a fit.

@@ -232,3 +232,20 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestRemembering: remembered quantiles are the quantiles, also more of them than there is room for, and allocate
+// nothing.
+func TestRemembering(t *testing.T) {
+	l := law.Law{Family: law.StudentT, DoF: 3, Scale: 0.5}
+	r := l.Remembering()
+	for range 2 {
+		for i := 1; i < 200; i++ {
+			if p := float64(i) / 200; r.Quantile(p) != l.Quantile(p) {
+				t.Errorf("quantile %g is %g, want %g", p, r.Quantile(p), l.Quantile(p))
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { r.Quantile(0.975) }); n > 0 {
+		t.Errorf("%g allocations", n)
+	}
+}

@@ -16,7 +16,14 @@ func (l *Law) Quantile(p float64) float64 {
 		return math.Inf(int(2*p) - 1)
 	case l.Family == Gaussian:
 		return l.Scale * mathext.NormalQuantile(p)
+	case l.memo != nil:
+		return l.memo.get(p, l.quantile)
 	}
+	return l.quantile(p)
+}
+
+// quantile computes the quantile of Student's t or of a mixture, 0 < p < 1.
+func (l *Law) quantile(p float64) float64 {
 	upper, q := p > 0.5, p
 	if upper {
 		q = 1 - p // exact

@@ -14,6 +14,7 @@ type spreads struct {
 	of         *Regression           // has the units of the targets
 	likelihood likelihood.Likelihood // observation model; nil: Gaussian noise, or laws
 	laws       []law.Law             // laws of the residuals [T]; nil: none
+	noise      float64               // variance of Gaussian noise, in the network's units
 	scale      []float64             // scales of the laws [N,T], in the units of the data
 	mean       []float64             // means of the latent function [N,T] in the network's units; for a likelihood
 	variance   []float64             // its variances [N,T]; for a likelihood
@@ -22,7 +23,7 @@ type spreads struct {
 // set makes s the spreads of the latent distribution g.
 func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 	n, t := len(g.Mean), r.size()
-	s.of, s.likelihood, s.laws = r, by.Likelihood, by.Laws
+	s.of, s.likelihood, s.laws, s.noise = r, by.Likelihood, by.Laws, by.NoiseVariance
 	if by.Laws != nil {
 		s.scale = resized(s.scale, n)
 	}
@@ -37,7 +38,7 @@ func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 
 // append adds the rows of more.
 func (s *spreads) append(more spreads) {
-	s.of, s.likelihood, s.laws = more.of, more.likelihood, more.laws
+	s.of, s.likelihood, s.laws, s.noise = more.of, more.likelihood, more.laws, more.noise
 	s.scale, s.mean, s.variance = append(s.scale, more.scale...), append(s.mean, more.mean...), append(s.variance, more.variance...)
 }
 

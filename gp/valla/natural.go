@@ -35,7 +35,7 @@ const naturalCheckpoint = 50
 //
 // A step goes through these files. draws.go deals a mini-batch, and picks.go chooses outputs of
 // its examples. rows.go computes the network's outputs and the kernel at a part of the mini-batch.
-// whiten.go turns these into whitened rows and asks the likelihood (data_term.go) about them.
+// whiten.go turns these into whitened rows and asks the likelihood (steps.DataTerm) about them.
 // step.go adds the parts up and makes the step of T for every σ₀ on the ladder (ladder.go), with the
 // formulas of basis.go. choice.go chooses σ₀: before the first step, and at each validation
 // (validation.go). The gradient for Z comes from rows.go again, and package train makes the step

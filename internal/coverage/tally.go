@@ -14,9 +14,9 @@ type Tally struct {
 }
 
 // Add counts the rows of a prediction for the targets y, [N,T] in regression and [N] in classification. A
-// classification without sets has nothing to count.
+// classification without sets has nothing to count, nor has a regression whose targets have several numbers each.
 func (t *Tally) Add(p *task.Prediction, y []float64) error {
-	if p.Classes != nil && p.Conformal == nil {
+	if p.Classes != nil && p.Conformal == nil || p.Classes == nil && len(y) != len(p.Mean) {
 		return nil
 	}
 	inside, size, err := p.Covered(y, t.Level)

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // Predictions are the predictions for N rows, in named columns.
@@ -43,6 +44,29 @@ func Of(p *valla.Prediction, level float64, ids ...Column) (*Predictions, error)
 	}
 	columns := []Column{{Name: "mean", Values: p.Mean}, {Name: "std", Values: p.Std()}, {Name: "lower", Values: lower},
 		{Name: "upper", Values: upper}, {Name: "epistemic", Values: p.EpistemicStd()}, {Name: "aleatoric", Values: p.AleatoricStd()}}
+	r.each(p, columns...)
+	r.Head = map[string]any{"level": level}
+	return r, nil
+}
+
+// AddQuantiles adds a column of quantiles of the prediction p for each target and each of the levels, which are
+// probabilities: q0.05 for the level 0.05. Classes have no quantiles.
+func (r *Predictions) AddQuantiles(p *valla.Prediction, levels []float64) error {
+	if p.Classes != nil && len(levels) > 0 {
+		return settings.Errorf("quantiles of classes, which have none")
+	}
+	for _, level := range levels {
+		values, err := p.Bound(level)
+		if err != nil {
+			return err
+		}
+		r.each(p, Column{Name: "q" + strconv.FormatFloat(level, 'g', -1, 64), Values: values})
+	}
+	return nil
+}
+
+// each adds columns with values [N,T] for each target of p, with the name of the target if there are several.
+func (r *Predictions) each(p *valla.Prediction, columns ...Column) {
 	for t, target := range p.Targets {
 		suffix := ""
 		if len(p.Targets) > 1 {
@@ -52,8 +76,6 @@ func Of(p *valla.Prediction, level float64, ids ...Column) (*Predictions, error)
 			r.Add(c.Name+suffix, c.Values, t, len(p.Targets))
 		}
 	}
-	r.Head = map[string]any{"level": level}
-	return r, nil
 }
 
 // IDs returns the columns that name the rows of the last batch.

@@ -3,6 +3,7 @@ package listing
 import (
 	"bytes"
 	"encoding/csv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,3 +134,22 @@ type full struct{}
 
 // Write returns an error.
 func (full) Write([]byte) (int, error) { return 0, csv.ErrFieldCount }
+
+// TestAddQuantiles: each target has a column for each level, and classes are an error.
+func TestAddQuantiles(t *testing.T) {
+	p := &valla.Prediction{Targets: []string{"a", "b"}, Mean: []float64{0, 10, 1, 20}, Variance: []float64{1, 4, 9, 16}}
+	r := &Predictions{Rows: 2}
+	if err := r.AddQuantiles(p, []float64{0.25, 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"q0.25_a", "q0.25_b", "q0.5_a", "q0.5_b"}; !slices.Equal(names(r), want) {
+		t.Errorf("columns %q, want %q", names(r), want)
+	}
+	if v := r.Columns[1].Values; math.Abs(v[0]-(10-2*0.6744897501960817)) > 1e-12 || math.Abs(v[1]-(20-4*0.6744897501960817)) > 1e-12 || r.Columns[2].Values[1] != 1 {
+		t.Errorf("quartiles %v, medians %v", v, r.Columns[2].Values)
+	}
+	err := r.AddQuantiles(&valla.Prediction{Classes: []float64{0, 1}, Probs: []float64{0.5, 0.5}}, []float64{0.5})
+	if err == nil || !strings.Contains(err.Error(), "quantiles of classes, which have none") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -50,7 +50,7 @@ func model(t *testing.T, targets []string, classes int) *valla.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{}}); err != nil {
+	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{}, Law: "gaussian"}); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -179,15 +179,9 @@ func quantiles(a *answer) (any, []int, error) {
 	}
 	out := make([]float64, len(a.p.Mean)*len(levels))
 	for k, p := range levels {
-		bound := a.p.Mean
-		if p != 0.5 {
-			lower, upper, err := a.p.Interval(math.Abs(2*p - 1))
-			if err != nil {
-				return nil, nil, fmt.Errorf("quantiles: %w", err)
-			}
-			if bound = upper; p < 0.5 {
-				bound = lower
-			}
+		bound, err := a.p.Bound(p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("quantiles: %w", err)
 		}
 		for i, v := range bound {
 			out[i*len(levels)+k] = v
@@ -308,16 +302,33 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 
 // sampleTargets makes samples of the targets, with noise, in the units of the targets.
 func sampleTargets(a *answer) (any, []int, error) {
-	out, count, err := a.draws(a.v.model.NoiseVariance())
+	c, m := a.v.outputs, a.v.model
+	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || ok && r.Model != nil {
+		return a.scattered()
+	}
+	out, count, err := a.draws(m.NoiseVariance())
 	if err != nil {
 		return nil, nil, err
 	}
-	c := a.v.outputs
 	mean, std := a.v.units()
 	for i := range out {
 		out[i] = out[i]*std[i%c] + mean[i%c]
 	}
 	return out, append([]int{count}, single(c)...), nil
+}
+
+// scattered makes samples of targets of an observation model, or with laws of residuals.
+func (a *answer) scattered() (any, []int, error) {
+	out, count, err := a.draws(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	seed, err := a.whole("seed", 0, math.MaxInt32)
+	c, rng := a.v.outputs, rand.New(rand.NewPCG(uint64(seed), math.MaxUint64))
+	for i, f := range out {
+		out[i] = a.p.Scatter(i/(count*c), i%c, f, rng)
+	}
+	return out, append([]int{count}, single(c)...), err
 }
 
 // sampleClasses makes samples of the class probabilities.

@@ -1,0 +1,19 @@
+package task
+
+import "math"
+
+// Bound returns the quantiles of the targets for a probability 0 < level < 1, [N,T]. With Conformal they are the
+// bounds of intervals whose coverage is guaranteed, and the mean for the level 0.5.
+func (p *Prediction) Bound(level float64) ([]float64, error) {
+	switch {
+	case p.Conformal == nil:
+		return p.Quantiles(level), nil
+	case level == 0.5:
+		return p.Mean, nil
+	}
+	lower, upper, err := p.Interval(math.Abs(2*level - 1))
+	if level < 0.5 {
+		return lower, err
+	}
+	return upper, err
+}

@@ -51,7 +51,7 @@ func heavyModels(t testing.TB, set *data.Set) (gaussian, chosen *Model) {
 // TestLaw: on rows with heavy tails the chosen law has a smaller NLL and CRPS on fresh rows, the mean stays, the file
 // keeps the law, and quantiles, CDF, density and coverage agree with each other.
 func TestLaw(t *testing.T) {
-	set, fresh := heavy(3000, 1), heavy(1500, 2)
+	set, fresh := heavy(8000, 1), heavy(1500, 2)
 	gaussian, chosen := heavyModels(t, set)
 	if gaussian.Laws != nil || len(chosen.Laws) != 1 || chosen.Laws[0].Own == nil {
 		t.Fatalf("laws %v and %v, expected none and one with own scales", gaussian.Laws, chosen.Laws)

@@ -139,6 +139,9 @@ func (m *Model) residuals(ctx context.Context, e gp.Examples, order []int) ([]la
 	c, noise, y := m.Task.Size(), m.NoiseVariance(), graph.Floats(e.Y)
 	x, d := graph.Floats(e.X), e.X.Size()/e.N()
 	all := make([]law.Residuals, c)
+	for t := range all {
+		all[t].LastIsStd = true
+	}
 	err := m.eachLatent(ctx, e.X, func(first int, g gp.Gaussian) error {
 		for i := range g.N() {
 			row := g.Rows(i, 1)

@@ -279,5 +279,5 @@ func warmUp(block int, taken []time.Duration) int {
 func median(t []time.Duration) float64 {
 	slices.Sort(t)
 	n := len(t)
-	return (t[(n-1)/2] + t[n/2]).Seconds() / 2
+	return (t[(n-1)/2].Seconds() + t[n/2].Seconds()) / 2
 }

@@ -32,6 +32,8 @@ const (
 type Residuals struct {
 	Z        []float64 // (y − g)/√V of each row [n]
 	Features []float64 // D inputs of each row, from which h(x) is fitted [n,D]; may be empty
+	// LastIsStd says that the last feature of a row is log √V, so that a law may take back a part of what V says.
+	LastIsStd bool
 }
 
 // Options are the settings of [Fit]. The zero value chooses the law by the rows.
@@ -46,8 +48,8 @@ type Options struct {
 // Unless the options name a family, Fit divides the rows into five ranges, and the fit to the others predicts the log
 // densities of a range. If the rows are in the order of time, every law has therefore to hold at another time.
 // Student's t replaces the Gaussian unless its mean log density is lower by more than a standard error. An own scale
-// h(x), and after it a mixture, are taken only if they raise the mean log density by two standard errors; see
-// [Candidate]. The prior of the t leads to the Gaussian with few rows. Fewer than [LeastRows] rows give the Gaussian
+// h(x), or else a scale that takes back a part of what V says, and after it a mixture, are taken only if they raise the
+// mean log density by two standard errors; see [Candidate]. The prior of the t leads to the Gaussian with few rows. Fewer than [LeastRows] rows give the Gaussian
 // for all options.
 func Fit(ctx context.Context, r Residuals, o Options) (Law, Report, error) {
 	if err := o.check(); err != nil {
@@ -60,7 +62,7 @@ func Fit(ctx context.Context, r Residuals, o Options) (Law, Report, error) {
 		return Normal(), Report{Rows: len(r.Z)}, nil
 	}
 	c := newChoice(r, o)
-	for _, stage := range []func(){c.tryStudent, c.tryOwn, c.tryMixture} {
+	for _, stage := range []func(){c.tryStudent, c.tryOwn, c.tryLevel, c.tryMixture} {
 		if err := ctx.Err(); err != nil {
 			return Law{}, Report{}, err
 		}

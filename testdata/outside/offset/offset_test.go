@@ -14,8 +14,7 @@ import (
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: offset.Method, Case: func(p gp.Problem, f *gp.Fitted, _ *gptest.Case) {
 		var got, want gp.Gaussian
-		last := p.Net.Params()[len(p.Net.Params())-1]
-		lla, err := (&laplace.Settings{Structure: "full", Weights: []string{last.Name}, Hyper: "fixed", PriorStd: 1}).Fit(t.Context(), p, gp.Run{})
+		lla, err := (&laplace.Settings{Structure: "full", Weights: []string{p.Net.Params()[len(p.Net.Params())-1].Name}, Hyper: "fixed", PriorStd: 1}).Fit(t.Context(), p, gp.Run{})
 		if err == nil {
 			want, err = gp.Predict(t.Context(), lla.Posterior, p.Train.X)
 		}

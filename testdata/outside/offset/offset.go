@@ -56,8 +56,8 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if _, _, wrong := gp.CheckInputs(p.Net, q.Input, c); wrong != nil || err != nil {
 		return nil, errors.Join(wrong, err)
 	}
-	sum, lambda := mat.NewDense(c, c, nil), mat.NewDense(c, c, nil)
-	sum.Add(sum, mat.NewDiagDense(c, slices.Repeat([]float64{1 / (set.PriorStd * set.PriorStd)}, c)))
+	prior := slices.Repeat([]float64{1 / (set.PriorStd * set.PriorStd)}, c)
+	sum, lambda := mat.DenseCopyOf(mat.NewDiagDense(c, prior)), mat.NewDense(c, c, nil)
 	y := slices.Collect(slices.Chunk(graph.Floats(p.Train.Y), p.Train.Y.Shape()[1]))
 	err = engine.Each(ctx, p.Train.X, 10, func(first int, g gp.Gaussian) error {
 		for i := range g.N() {

@@ -48,6 +48,7 @@ type report struct {
 	Classes  []float64      `json:"classes,omitempty"`   // classes as numbers
 	Labels   []string       `json:"labels,omitempty"`    // names of classes that are text
 	NoiseStd []float64      `json:"noise_std,omitempty"` // noise of each target, in the target's units
+	Laws     []string       `json:"laws,omitempty"`      // law of the residuals of each target; nil: Gaussian
 	Event    valla.Event    `json:"event"`               // record of the run
 	Verdict  *valla.Verdict `json:"verdict,omitempty"`   // verdict of the event, if the run was a fit
 }
@@ -113,6 +114,9 @@ func newReport(m *valla.Model, path string) report {
 		Targets: m.Task.Targets(), NoiseStd: m.NoiseStds(), Event: m.History[len(m.History)-1],
 	}
 	r.Verdict = r.Event.Verdict
+	for _, l := range m.Laws {
+		r.Laws = append(r.Laws, l.String())
+	}
 	if c, ok := m.Task.Outputs.(*task.Classification); ok {
 		r.Classes, r.Labels = c.Classes, c.Names
 	}
@@ -159,6 +163,9 @@ func (r report) printFindings(line func(name, format string, args ...any)) {
 	}
 	for i, std := range r.NoiseStd { // a target may have several columns
 		line("noise std", "%.4g of %q", std, r.Targets[i*len(r.Targets)/len(r.NoiseStd)])
+	}
+	for i, text := range r.Laws {
+		line("law", "%s of %q", text, r.Targets[i])
 	}
 	for _, f := range r.Event.Facts {
 		line(f.Name, "%.6g", f.Value)

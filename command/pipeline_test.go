@@ -180,6 +180,7 @@ type report struct {
 	Features, Targets     []string
 	Classes               []float64
 	NoiseStd              []float64 `json:"noise_std"`
+	Laws                  []string  `json:"laws"`
 	Event                 valla.Event
 	Verdict               *valla.Verdict
 }

@@ -95,7 +95,7 @@ func (m censored) density(b *graph.Builder, y []*graph.Node, f, v *graph.Node) *
 	lower, upper = b.Sub(lower, flip), b.Sub(upper, flip)
 	interval := b.Mul(closed, apart)
 	logUpper := b.LogPhi(upper)
-	gap := b.Sub(logUpper, b.LogPhi(b.Sub(lower, not(interval))))
+	gap := b.Add(b.Mul(interval, b.Sub(logUpper, b.LogPhi(lower))), not(interval)) // elsewhere 1, whose complement is finite
 	hidden := b.Add(logUpper, b.Mul(interval, logComplement(b, gap)))
 	seen := logNormal(b, b.Square(b.Sub(low, f)), b.BroadcastTo(v, f.Shape()...))
 	return b.Add(b.Mul(apart, hidden), b.Mul(not(apart), seen))

@@ -66,6 +66,9 @@ type CalibrateOptions struct {
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (_ *Model, err error) {
 	defer explain("calibrate", &err)
 	start, out := time.Now(), *m
+	if err := m.calibratable(o.Method); err != nil {
+		return nil, err
+	}
 	rows, err := m.Task.Examples(set, m.Dtype())
 	if err != nil {
 		return nil, err
@@ -91,6 +94,21 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return &out, nil
+}
+
+// calibratable returns an error if a method cannot correct predictions of the model's likelihood.
+func (m *Model) calibratable(method string) error {
+	r, ok := m.Task.Outputs.(*task.Regression)
+	switch l := m.Task.Likelihood(); {
+	case !ok || r.Model == nil || method == CalibrateVector:
+		return nil
+	case method == CalibrateConformal && l.Width() > 1:
+		return settings.Errorf("the method %q needs targets of one number, and those of the likelihood %v have %d", CalibrateConformal, l, l.Width())
+	case method == CalibrateConformal:
+		return nil
+	default:
+		return settings.Errorf("the method %q scales Gaussian noise or logits, and the model has the likelihood %v", CalibrateTemperature, l)
+	}
 }
 
 // calibrationPasses returns how many times a calibration predicts its rows. A temperature or a vector needs one

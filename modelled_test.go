@@ -281,3 +281,27 @@ func TestSampleNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestModelledCalibration: a temperature needs Gaussian noise or logits, and conformal intervals need targets of one
+// number.
+func TestModelledCalibration(t *testing.T) {
+	for _, p := range modelledProblems {
+		o := p.options(t, "float64")
+		o.Training.Iterations = 1
+		set := p.set(60, 1)
+		m, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Calibrate(t.Context(), set, CalibrateOptions{})
+		oneLine(t, err, "temperature", p.name)
+		_, err = m.Calibrate(t.Context(), set, CalibrateOptions{Method: CalibrateConformal})
+		if p.name != "censored" {
+			if err != nil {
+				t.Errorf("%s: conformal intervals: %v", p.name, err)
+			}
+			continue
+		}
+		oneLine(t, err, "conformal", p.name)
+	}
+}

@@ -60,6 +60,9 @@ func (v *Verdict) String() string {
 	if v.MAPCoverage > 0 || v.Coverage > 0 {
 		return text + fmt.Sprintf("; 95 %% intervals hold %.1f %% of them instead of %.1f %%", 100*v.Coverage, 100*v.MAPCoverage)
 	}
+	if v.MAPECE == 0 && v.ECE == 0 {
+		return text // targets of several numbers, such as bounds, have neither
+	}
 	return text + fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
 }
 

@@ -364,6 +364,9 @@ func (s *regressionScorer) Scores() (Scores, error) {
 			suffix = " " + name
 		}
 		out.List[0].Value += r.NLL
+		if s.of.width() > 1 {
+			continue // the other scores need targets that are one number
+		}
 		out.List = append(out.List, Score{"RMSE" + suffix, r.RMSE}, Score{"CRPS" + suffix, r.CRPS}, Score{"CQM" + suffix, r.CQM})
 		if len(s.targets) == 1 {
 			out.Coverage = r.Coverage[:]

@@ -72,6 +72,9 @@ type Cell struct {
 // New returns the page that compares the predictions of m for the rows of set with their targets. If
 // ctx ends first, New returns the error of ctx.
 func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, error) {
+	if l := m.Likelihood(); l.Width() > 1 {
+		return nil, fmt.Errorf("a report needs targets of one number, and those of the likelihood %v have %d", l, l.Width())
+	}
 	if o.Level == 0 {
 		o.Level = 0.95
 	}

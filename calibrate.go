@@ -98,9 +98,8 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 
 // calibratable returns an error if a method cannot correct predictions of the model's likelihood.
 func (m *Model) calibratable(method string) error {
-	r, ok := m.Task.Outputs.(*task.Regression)
 	switch l := m.Task.Likelihood(); {
-	case !ok || r.Model == nil || method == CalibrateVector:
+	case m.classifies() || m.gaussianNumbers() || method == CalibrateVector:
 		return nil
 	case method == CalibrateConformal && l.Width() > 1:
 		return settings.Errorf("the method %q needs targets of one number, and those of the likelihood %v have %d", CalibrateConformal, l, l.Width())

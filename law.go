@@ -72,12 +72,14 @@ func (m *Model) lawFeatures(dst, x []float64, row gp.Gaussian, t int, noise floa
 	return append(append(dst, x[:m.lawInputs()]...), row.Mean[t], 0.5*math.Log(max(row.Cov[t*c+t], 0)+noise))
 }
 
-// ownScales returns p with the own scales of the laws, if a law has them.
+// ownScales returns the posterior p with the own scales of the laws, if a law has them. p is without the temperature of
+// a calibration, like the predictions to which the laws were fitted, so that the temperature scales every row.
 func (m *Model) ownScales(p gp.Posterior) gp.Posterior {
 	if !slices.ContainsFunc(m.Laws, func(l law.Law) bool { return l.Own != nil }) {
 		return p
 	}
-	noise := m.NoiseVariance()
+	temperature := m.temperature()
+	noise := m.NoiseVariance() / (temperature * temperature)
 	buffers := sync.Pool{New: func() any { return new([]float64) }}
 	return gp.Spread(p, func(dst, x []float64, row gp.Gaussian) {
 		features := buffers.Get().(*[]float64)

@@ -176,3 +176,23 @@ func BenchmarkLaw(b *testing.B) {
 		})
 	}
 }
+
+// TestLawTemperature: a temperature multiplies the standard deviation of every row, also where the law has own scales
+// that depend on the standard deviation of the posterior.
+func TestLawTemperature(t *testing.T) {
+	set := heavy(2000, 4)
+	_, m := heavyModels(t, set)
+	last := m.lawInputs() + 1
+	own := &law.OwnScale{
+		Mean: make([]float64, last+1), Inverse: make([]float64, last+1), Linear: make([]float64, last+1),
+		Inputs: []int{}, Slopes: []float64{}, Bias: []float64{}, Output: []float64{}, Lowest: -5, Highest: 5,
+	}
+	own.Inverse[last], own.Linear[last] = 1, -1 // all rows have one scale
+	m.Laws = []law.Law{{Family: law.StudentT, DoF: 4, Scale: 1, Own: own}}
+	hot := *m
+	hot.Calibration = &Calibration{Temperature: 2}
+	a, b := predict(t, m, set.X), predict(t, &hot, set.X)
+	for i, v := range a.Std() {
+		near(t, "standard deviation", b.Std()[i], 2*v, 1e-9)
+	}
+}

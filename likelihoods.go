@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
-
-	"github.com/go-valla/valla/data"
 )
 
 // targetsOf returns what the outputs of a network that o describe mean. The scaling comes from the training rows;

@@ -149,10 +149,11 @@ func (m *Model) gp() gp.Posterior {
 	if m.Posterior != nil {
 		p = m.Posterior.Stored
 	}
+	p = m.ownScales(p)
 	if by := m.affine(); by.Mean != nil {
-		p = gp.Scale(p, by)
+		return gp.Scale(p, by)
 	}
-	return m.ownScales(p)
+	return p
 }
 
 // attach gives the model a posterior that was fitted to weights with the given fingerprint.

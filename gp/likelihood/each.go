@@ -96,9 +96,6 @@ func (e eachNoisy) NoiseVariance() float64 { return e.noise.NoiseVariance() }
 func (e eachNoisy) WithNoise(variance float64) Likelihood { return Each(e.noise.WithNoise(variance)) }
 
 // Copy implements Likelihood.
-func (e eachNoisy) Copy(dt tensor.Dtype) Likelihood { return Each(e.Scalar.Copy(dt)) }
-
-// Copy implements Likelihood.
 func (e each) Copy(dt tensor.Dtype) Likelihood { return Each(e.Scalar.Copy(dt)) }
 
 // Check implements Likelihood.

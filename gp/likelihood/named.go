@@ -8,8 +8,8 @@ import (
 )
 
 // Named returns the settings of the model with a name. Each of the values is the name of a setting and its value, such
-// as "parts=5", or the name alone of a setting that is true or false; other settings keep their defaults. The error for an unknown name, setting or value wraps
-// settings.ErrSetting.
+// as "parts=5", or the name alone of a setting that is true or false; other settings keep their defaults. The error for
+// an unknown name, setting or value wraps settings.ErrSetting.
 func Named(name string, values ...string) (Settings, error) {
 	m, err := Lookup(name)
 	if err != nil {

@@ -31,23 +31,18 @@ func (censored) Rescale(y []float64, f func(float64) float64) (density bool) {
 	return density
 }
 
-// Parts divides the variance of the predictive distribution of output c into the part epistemic, which comes from
-// the variance of the latent value and which more data would take away, and the rest: the law of total variance.
-func Parts(l Likelihood, c int, mean, variance float64) (epistemic, aleatoric float64) {
-	total := l.Predict(c, mean, variance).Variance()
-	if Noisy(l) {
-		return variance, max(total-variance, 0)
-	}
+// Epistemic returns the part of the variance of the predictive distribution of an output that comes from the variance of
+// the latent value, Var E[y | f] for f ~ N(mean, variance), and that more data would take away: the law of total
+// variance.
+func Epistemic(l Likelihood, mean, variance float64) float64 {
 	s, ok := Of(l)
-	if !ok {
-		return 0, total
+	if !ok || Noisy(l) {
+		return variance // E[y | f] differs from f by a constant
 	}
 	m := newMixed(s, mean, variance)
 	centre := m.expect(m.given.Mean)
-	epistemic = m.expect(func(f float64) float64 {
+	return m.expect(func(f float64) float64 {
 		r := m.given.Mean(f) - centre
 		return r * r
 	})
-	epistemic = min(epistemic, total)
-	return epistemic, total - epistemic
 }

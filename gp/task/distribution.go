@@ -48,7 +48,7 @@ func (p *Prediction) Distribution(i, t int) likelihood.Distribution {
 	if p.Classes != nil {
 		return nil
 	}
-	k, s := i*max(1, len(p.Targets))+t, &p.law
+	k, s := i*max(1, len(p.Targets))+t, &p.spread
 	switch {
 	case s.likelihood != nil:
 		shift, scale := s.of.scale(t)
@@ -66,7 +66,7 @@ func (p *Prediction) Quantiles(level float64) []float64 {
 
 // AppendQuantiles appends [Prediction.Quantiles] to dst.
 func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
-	t, s := max(1, len(p.Targets)), &p.law
+	t, s := max(1, len(p.Targets)), &p.spread
 	n := len(dst)
 	dst = append(dst, p.Mean...)
 	out := dst[n:]

@@ -50,7 +50,7 @@ func (r *Regression) refuse(y []float64) error {
 	if r.Model == nil {
 		return nil
 	}
-	l, w, columns := r.likelihood(), r.width(), len(r.Names)
+	l, w, columns := r.model(), r.width(), len(r.Names)
 	for i := 0; i < len(y); i += w {
 		if err := l.Check(y[i : i+w]); err != nil {
 			return fmt.Errorf("row %d (counting from 0), target %q: %w", i/columns, r.Names[i%columns], err)

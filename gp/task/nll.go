@@ -31,7 +31,7 @@ func (r *Regression) nlls(p *Prediction, y *tensor.Dense) ([]float64, error) {
 
 // nll returns the negative log density of value i of a prediction at the target y [W].
 func (p *Prediction) nll(i int, y []float64) float64 {
-	t, s := max(1, len(p.Targets)), &p.law
+	t, s := max(1, len(p.Targets)), &p.spread
 	switch {
 	case s.likelihood == nil && s.laws == nil:
 		return metric.GaussianNLL(p.Mean[i], p.Variance[i], y[0])

@@ -137,7 +137,7 @@ type Prediction struct {
 	Probs   []float64 // probabilities of the classes [N,C]
 	Link    Link      // link that made Probs
 
-	law spreads // what Distribution needs beside the above
+	spread spreads // what Distribution needs beside the above
 
 	// Conformal gives the bounds of Interval, or the sets of Sets, their guaranteed coverage; nil without a
 	// conformal calibration.

@@ -30,7 +30,7 @@ func (p *Prediction) Append(more *Prediction) {
 	} {
 		*v.to = append(*v.to, v.from...)
 	}
-	p.law.append(more.law)
+	p.spread.append(more.spread)
 }
 
 // Std returns the standard deviation of the targets, [N,T].
@@ -67,7 +67,7 @@ func (p *Prediction) AppendInterval(lower, upper []float64, level float64) ([]fl
 	if !(level > 0 && level < 1) {
 		return nil, nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
 	}
-	if p.Conformal == nil && (p.law.likelihood != nil || p.law.laws != nil) {
+	if p.Conformal == nil && (p.spread.likelihood != nil || p.spread.laws != nil) {
 		return p.AppendQuantiles(lower, 0.5-level/2), p.AppendQuantiles(upper, 0.5+level/2), nil
 	}
 	t := max(1, len(p.Targets))

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -45,14 +46,14 @@ var kinds = map[likelihood.Kind]string{
 	likelihood.Number: "regression", likelihood.Count: "counts", likelihood.Binary: "labels", likelihood.Ordered: "ordered classes",
 }
 
-func (r *Regression) kind() string { return kinds[r.likelihood().Kind()] }
+func (r *Regression) kind() string { return kinds[r.model().Kind()] }
 
 // width returns W, how many columns a target has.
 func (r *Regression) width() int {
 	if r.Model == nil {
 		return 1
 	}
-	return r.likelihood().Width()
+	return r.model().Width()
 }
 
 func (r *Regression) size() int { return len(r.Names) / r.width() }
@@ -121,16 +122,20 @@ func (r *Regression) check() error {
 	return nil
 }
 
-// likelihood returns the observation model with the noise of the network alone. check has found that there is one.
+// model returns the observation model as its settings give it, without the noise of the network. check has found that
+// the settings are valid.
+func (r *Regression) model() likelihood.Likelihood {
+	if r.Model != nil {
+		if l, err := r.Model.Likelihood(); err == nil {
+			return l
+		}
+	}
+	return likelihood.NewGaussian(1, tensor.Float64)
+}
+
+// likelihood returns the observation model with the noise of the network alone.
 func (r *Regression) likelihood() likelihood.Likelihood {
-	if r.Model == nil {
-		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
-	}
-	l, err := r.Model.Likelihood()
-	if err != nil {
-		return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
-	}
-	return likelihood.WithNoise(l, r.NoiseVariance)
+	return likelihood.WithNoise(r.model(), r.NoiseVariance)
 }
 
 func (r *Regression) loss() train.Loss {
@@ -200,7 +205,13 @@ func (r *Regression) checkTargets(y *tensor.Dense) error {
 
 // rescale replaces the numbers of targets y [N·T·W] that have the units of target t by f(t, number).
 func (r *Regression) rescale(y []float64, f func(t int, v float64) float64) {
-	l, w, t := r.likelihood(), r.width(), r.size()
+	l, w, t := r.model(), r.width(), r.size()
+	if w == 1 {
+		for i, v := range y {
+			y[i] = f(i%t, v)
+		}
+		return
+	}
 	for i := 0; i < len(y); i += w {
 		likelihood.Rescale(l, y[i:i+w], func(v float64) float64 { return f(i/w%t, v) })
 	}
@@ -235,15 +246,15 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 
 func (r *Regression) fill(_ context.Context, g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error {
 	t, n := r.size(), len(g.Mean)
-	g, err := settled(g, t, max(by.NoiseVariance, leastUnit), o.First)
+	g, err := settled(g, t, cmp.Or(by.NoiseVariance, 1), o.First) // without noise the unit is that of logits
 	if err != nil {
 		return err
 	}
 	*p = Prediction{
 		Targets: r.labels(), Mean: resized(p.Mean, n), Variance: resized(p.Variance, n), Latent: resized(p.Latent, n),
-		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n), law: p.law,
+		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n), spread: p.spread,
 	}
-	p.law.set(r, g, by)
+	p.spread.set(r, g, by)
 	for i := range g.Mean {
 		if by.Likelihood == nil {
 			r.fillNumber(i, g, by, p)
@@ -257,9 +268,6 @@ func (r *Regression) fill(_ context.Context, g gp.Gaussian, by Observation, o Pr
 	}
 	return nil
 }
-
-// leastUnit is the unit of variances of the latent function for models without noise, see settled.
-const leastUnit = 1e-3
 
 // fillNumber sets value i of a prediction with Gaussian noise, or with the law of a residual in its place.
 func (r *Regression) fillNumber(i int, g gp.Gaussian, by Observation, p *Prediction) {
@@ -280,7 +288,7 @@ func (r *Regression) fillNumber(i int, g gp.Gaussian, by Observation, p *Predict
 	if len(g.LogScale) > 0 {
 		std *= math.Exp(g.LogScale[i])
 	}
-	p.law.scale[i] = std
+	p.spread.scale[i] = std
 	factor := std * std * by.Laws[i%t].Variance() / p.Variance[i]
 	p.Variance[i], p.Epistemic[i], p.Aleatoric[i] = factor*p.Variance[i], factor*p.Epistemic[i], factor*p.Aleatoric[i]
 }
@@ -291,8 +299,8 @@ func (r *Regression) fillModel(i int, g gp.Gaussian, p *Prediction) {
 	_, scale := r.scale(i % t)
 	latent, d := g.Cov[i*t+i%t], p.Distribution(i/t, i%t)
 	p.Mean[i], p.Latent[i], p.Variance[i] = d.Mean(), latent*scale*scale, d.Variance()
-	known, rest := likelihood.Parts(p.law.likelihood, i%t, g.Mean[i], latent)
-	p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, rest*scale*scale
+	p.Epistemic[i] = min(likelihood.Epistemic(p.spread.likelihood, g.Mean[i], latent)*scale*scale, p.Variance[i])
+	p.Aleatoric[i] = p.Variance[i] - p.Epistemic[i]
 }
 
 func (r *Regression) scorer() Scorer {
@@ -313,7 +321,7 @@ func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 	}
 	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)
 	s.n += y.Shape()[0]
-	if p.law.likelihood != nil || p.law.laws != nil {
+	if p.spread.likelihood != nil || p.spread.laws != nil {
 		for i := range p.Mean {
 			s.targets[i%t].AddRow(p.row(i, values[i*w:(i+1)*w]))
 		}
@@ -335,8 +343,8 @@ func (p *Prediction) row(i int, y []float64) metric.Row {
 		return row
 	}
 	t, kind := max(1, len(p.Targets)), likelihood.Number
-	if p.law.likelihood != nil {
-		kind = p.law.likelihood.Kind()
+	if p.spread.likelihood != nil {
+		kind = p.spread.likelihood.Kind()
 	}
 	d := p.Distribution(i/t, i%t)
 	row.Error, row.PIT = y[0]-p.Mean[i], d.CDF(y[0])

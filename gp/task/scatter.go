@@ -10,7 +10,7 @@ import (
 // function and the noise together, f with Gaussian noise keeps its rank, so that targets of rows whose f belong to one
 // function depend on each other, and each target has its [Prediction.Distribution].
 func (p *Prediction) Scatter(i, t int, f float64, rng *rand.Rand) float64 {
-	s := &p.law
+	s := &p.spread
 	shift, scale := s.of.scale(t)
 	if s.likelihood != nil {
 		return s.likelihood.Predict(t, f, 0).Draw(rng)*scale + shift

@@ -14,6 +14,7 @@ type Training struct {
 	LearningRate  float64  `set:"learning-rate" default:"0.01" above:"0" help:"learning rate of the optimizer at the start"`
 	Momentum      float64  `set:"momentum" min:"0" below:"1" help:"momentum of sgd"`
 	WeightDecay   *float64 `set:"weight-decay" default:"0.001" min:"0" help:"weight decay of the optimizer, which stands for the Gaussian prior of the weights"`
+	ClipNorm      float64  `set:"clip-norm" min:"0" help:"largest Euclidean norm of the gradient of all weights together, to which a larger gradient is scaled; 0 means none"`
 	Schedule      string   `set:"schedule" choice:"cosine constant" help:"course of the learning rate: it falls along half a cosine to 0, or stays constant"`
 	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows that is held out, at most 10,000 rows; 0 means none"`
 	ValidateEvery int      `set:"validate-every" default:"100" min:"1" help:"steps from one validation to the next; the weights of the best one are kept"`

@@ -194,7 +194,7 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	c := train.Config{
-		Iterations: s.Iterations, Patience: s.Patience, Optimizer: s.optimizer(), Schedule: schedules[s.Schedule],
+		Iterations: s.Iterations, Patience: s.Patience, Optimizer: s.optimizer(), Schedule: schedules[s.Schedule], ClipNorm: s.ClipNorm,
 		Checkpoint: t.o.Checkpoint, Resume: t.o.Resume, OnProgress: t.o.OnProgress,
 	}
 	if c.Checkpoint != "" {

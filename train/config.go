@@ -14,6 +14,7 @@ type Config struct {
 	Iterations int       // mini-batches in all
 	Optimizer  Optimizer // nil means &Adam{}
 	Schedule   Schedule  // nil means Constant
+	ClipNorm   float64   // largest norm of all gradients together, to which larger ones are scaled; 0 means none
 
 	// Validate returns a value to minimise, at the present parameters; nil means
 	// no validation. It is called after every ValidateEvery iterations (0 means
@@ -116,6 +117,9 @@ func (cfg Config) check() error {
 	if min(cfg.Iterations, cfg.ValidateEvery, cfg.Patience, cfg.CheckpointEvery) < 0 {
 		return fmt.Errorf("train: Iterations %d, ValidateEvery %d, Patience %d and CheckpointEvery %d, expected none below zero",
 			cfg.Iterations, cfg.ValidateEvery, cfg.Patience, cfg.CheckpointEvery)
+	}
+	if !(cfg.ClipNorm >= 0 && kernel.Finite(cfg.ClipNorm)) {
+		return fmt.Errorf("train: ClipNorm %v, expected a finite number that is not negative", cfg.ClipNorm)
 	}
 	if cfg.Patience > 0 && cfg.Validate == nil {
 		return errors.New("train: Patience needs Validate")

@@ -146,6 +146,9 @@ func (r *runner) identity() identity {
 		"optimizer " + r.cfg.Optimizer.State().Optimizer,
 	}
 	id = append(id, r.cfg.scheduleIdentity()...)
+	if r.cfg.ClipNorm > 0 {
+		id = append(id, fmt.Sprintf("gradients of a norm of at most %v", r.cfg.ClipNorm))
+	}
 	if r.cfg.Validate == nil {
 		id = append(id, "no validation")
 	} else {

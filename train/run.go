@@ -136,6 +136,9 @@ func (r *runner) step(ctx context.Context) error {
 	if err := r.checkGradients(loss); err != nil {
 		return err
 	}
+	if r.cfg.ClipNorm > 0 {
+		clip(r.params, r.cfg.ClipNorm)
+	}
 	scale := r.cfg.Schedule(r.Done, r.cfg.Iterations)
 	if len(r.params) > 0 {
 		if err := r.cfg.Optimizer.Step(r.params, scale); err != nil {

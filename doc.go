@@ -15,10 +15,11 @@
 // # Models
 //
 // A [Model] is a network with its weights, a description of its inputs and outputs, and,
-// once it is fitted, a posterior. There are three ways to a model without a posterior:
+// once it is fitted, a posterior. There are four ways to a model without a posterior:
 //
 //   - [Train] trains a network, a perceptron unless [Network] says otherwise,
 //   - [FromWeights] reads weights that were trained elsewhere,
+//   - [New] takes a network that was trained by a loop of one's own,
 //   - [Load] reads a file that [Model.Save] wrote, which may hold a posterior too.
 //
 // A table of text, dates and missing values becomes a set by [Encode]; the model then keeps the

@@ -23,7 +23,7 @@ type FitOptions struct {
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
 	// seed, Fit and Train hold out the same rows. Held, if not nil, has the rows to validate
-	// with instead. Where both are nil and the weights came from a file, the network may have
+	// with instead. Where both are nil and the weights came from elsewhere, the network may have
 	// seen all rows. If its inputs are vectors, or images with classes, the posterior is then
 	// fitted to all rows and validated with pseudo-rows, which stand for rows that the network has not
 	// seen, see package gp/unseen. A classifier has to classify at least 70 % of the pseudo-rows

@@ -66,7 +66,7 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		fraction = *o.Validation
 	}
 	if elsewhere && fraction > 0 {
-		d.notes = []string{"The weights came from a file, so the network may have been trained on the rows held out; where it was, error bars chosen by them are too small."}
+		d.notes = []string{"The weights came from elsewhere, so the network may have been trained on the rows held out; where it was, error bars chosen by them are too small."}
 	}
 	var err error
 	if d.train, d.held, err = holdout.Split(set, fraction, o.Seed); err != nil || d.held == nil {
@@ -188,7 +188,7 @@ func seenNote(p gp.Problem, found unseen.Found) string {
 	if p.Train.X.Dims() > 2 {
 		pseudo = "parts of images, each made as large as the whole,"
 	}
-	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: %d %s validated the fit.", p.Validation.N(), pseudo)
+	note := fmt.Sprintf("The weights came from elsewhere, so the network may have been trained on these rows: %d %s validated the fit.", p.Validation.N(), pseudo)
 	if found.Memorised() {
 		note += fmt.Sprintf(" It has memorised them: it is off by %.3g on them, in units of the network. Its error on new rows was taken to be %.3g, the error of kernel regression.",
 			found.Own, found.Honest)

@@ -21,13 +21,33 @@ func (o TrainOptions) targetsOf(set, rows *data.Set) (task.Outputs, error) {
 	case o.Classes:
 		return task.Classes(set)
 	case o.Likelihood == nil:
-		return task.StandardizedTargets(rows)
+		return varied(rows)
 	}
 	r, err := task.ModelledTargets(set, rows, o.Likelihood)
 	if err == nil && r.Model.Name == gaussianName {
-		return task.StandardizedTargets(rows)
+		return varied(rows)
 	}
 	return r, err
+}
+
+// varied standardises targets of Gaussian noise. A target that has one value in all rows leaves nothing to learn, and
+// no noise.
+func varied(rows *data.Set) (*task.Regression, error) {
+	r, err := task.StandardizedTargets(rows)
+	if err != nil {
+		return nil, err
+	}
+	y, c := graph.Floats(rows.Y), len(r.Names)
+	for k, name := range r.Names {
+		constant := true
+		for i := k; i < len(y); i += c {
+			constant = constant && y[i] == y[k]
+		}
+		if constant {
+			return nil, fmt.Errorf("the target %q is %g in each of the %d training rows, expected different numbers", name, y[k], rows.N())
+		}
+	}
+	return r, nil
 }
 
 // gaussianName is the name of Gaussian noise, which is learned by the squared error.

@@ -30,7 +30,7 @@ var (
 )
 
 // Model is a network with its weights, the scaling of its inputs and outputs, and, once it
-// is fitted, a posterior. [Train], [FromWeights] and [Load] make models.
+// is fitted, a posterior. [Train], [FromWeights], [New] and [Load] make models.
 type Model struct {
 	Form      layers.Form       // describes the network
 	Net       layers.Sequential // of that form, with the MAP weights
@@ -60,7 +60,7 @@ type Posterior struct {
 // Actions of an Event.
 const (
 	ActionTrain   = "train"   // the network was trained
-	ActionWeights = "weights" // the network's weights came from a file
+	ActionWeights = "weights" // the network was trained elsewhere
 	ActionFit     = "fit"     // a posterior was fitted
 	ActionUpdate  = "update"  // rows were added to the posterior
 

@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,10 @@ type Network struct {
 	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel; pixels count from 0 to 1"`
 	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each number of mean"`
 
+	// Own is the form of the network in place of Form and the settings of a form; nil: Form names it. A form of a
+	// package outside this module needs layers.Register, so that a file can hold the model.
+	Own layers.Form
+
 	logits bool // the network is a classifier, so that a Softmax at its end is left out
 }
 
@@ -42,13 +47,18 @@ var (
 	shaping = []string{"hidden", "filters", "activation", "shortcut", "input", "frozen"}
 	shapes  = map[string][]string{
 		"mlp": {"hidden", "activation"}, "cnn": {"hidden", "filters", "activation"}, "resnet": {"shortcut"}, "json": {},
-		"onnx": {"input", "frozen"},
+		"onnx": {"input", "frozen"}, own: {},
 	}
 )
+
+// own is the kind of a form that is given as such.
+const own = "own"
 
 // kind returns the kind of the form, which is a key of shapes if it is known.
 func (n Network) kind() string {
 	switch {
+	case n.Own != nil:
+		return own
 	case n.Form == "":
 		return "mlp"
 	case strings.HasSuffix(n.Form, ".json"):
@@ -63,20 +73,23 @@ func (n Network) kind() string {
 
 // complete fills in the defaults of the settings that the form has, and refuses others.
 func (n Network) complete() (Network, error) {
+	if n.Own != nil && n.Form != "" {
+		return n, settings.Errorf("form %q beside a form of one's own, expected one of the two", n.Form)
+	}
 	has, known := shapes[n.kind()]
 	foreign := func(f *settings.Field) bool {
 		return known && slices.Contains(shaping, f.Name) && !slices.Contains(has, f.Name)
 	}
 	for _, f := range settings.Of(&n) {
 		if f.Given() && foreign(f) {
-			return n, settings.Errorf("%s for a network of the form %s, which does not have this setting", f.Name, n.Form)
+			return n, settings.Errorf("%s for a network of the form %s, which does not have this setting", f.Name, cmp.Or(n.Form, n.kind()))
 		}
 	}
 	if err := settings.Complete(&n); err != nil {
 		return n, err
 	}
 	for _, f := range settings.Of(&n) {
-		if foreign(f) {
+		if foreign(f) || n.Own != nil && f.Name == "form" {
 			f.Reset()
 		}
 	}
@@ -151,6 +164,9 @@ func (n Network) described() (layers.Form, error) {
 
 // form returns the form that complete settings describe, for examples of a shape and a number of outputs.
 func (n Network) form(input []int, outputs int) (layers.Form, error) {
+	if n.Own != nil {
+		return n.Own, nil
+	}
 	if strings.HasSuffix(n.Form, ".json") {
 		return n.described()
 	}

@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"batch-size":100,"iterations":5000,"learning-rate":0.01,"optimizer":"adam","schedule":"cosine","validate-every":100,"validation":0.1,"weight-decay":0.001}`
+	const want = `{"batch-size":100,"learning-rate":0.01,"optimizer":"adam","schedule":"cosine","validate-every":100,"validation":0.1}`
 	if got := inJSON(t, settings.Map(&tr)); got != want {
 		t.Errorf("training %s, want %s", got, want)
 	}

@@ -57,17 +57,17 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
+	return t.result(ctx)
+}
+
+// result trains the network and returns the model.
+func (t *training) result(ctx context.Context) (*Model, error) {
 	start := time.Now()
 	res, runErr := t.run(ctx)
 	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, runErr
 	}
-	if t.learner.none() {
-		err = t.model.estimateNoise(context.WithoutCancel(ctx), t.train)
-	} else {
-		err = t.learner.adopt(t.model)
-	}
-	if err != nil {
+	if err := t.adopt(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	t.model.History = []Event{t.event(res, time.Since(start))}
@@ -82,6 +82,7 @@ type training struct {
 	train, held gp.Examples  // training rows and held-out rows in the units of the network
 	rowsHeld    int          // number of held-out rows
 	learner     learner      // observation model that is trained with the network
+	search      *search      // of the number of steps and the weight decay; nil: they are known
 }
 
 func newTraining(set *data.Set, o TrainOptions) (*training, error) {
@@ -115,13 +116,16 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if t.train, err = t.model.Task.Examples(rows, t.model.Dtype()); err != nil {
 		return nil, err
 	}
-	if held == nil {
-		return t, nil
+	if held != nil {
+		if t.held, err = t.model.Task.Examples(held, t.model.Dtype()); err != nil {
+			return nil, err
+		}
+		t.rowsHeld = held.N()
 	}
-	if t.held, err = t.model.Task.Examples(held, t.model.Dtype()); err != nil {
-		return nil, err
+	if t.search, err = t.newSearch(); err != nil || t.search != nil {
+		return t, err
 	}
-	t.rowsHeld = held.N()
+	t.o.Training = t.o.Training.usual()
 	return t, nil
 }
 
@@ -186,8 +190,54 @@ func (n Network) inputs(rows *data.Set) (task.Inputs, error) {
 	return task.Inputs{Features: rows.Features, Shape: rows.X.Shape()[1:].Clone(), Mean: n.Mean, Std: n.Std, Encoding: rows.Encoding}, nil
 }
 
-// run makes the steps.
+// run trains the network. If the recipe is open, it is chosen first; where ctx ends meanwhile, the network is that of
+// the best trial so far.
 func (t *training) run(ctx context.Context) (*train.Result, error) {
+	s := t.search
+	if s == nil {
+		return t.steps(ctx)
+	}
+	if err := s.choose(ctx); err != nil {
+		if s.best == nil {
+			return nil, err
+		}
+		t.keep(s.best)
+		res := *s.best.res
+		if ctx.Err() != nil {
+			res.Stopped = train.Interrupted
+		}
+		return &res, err
+	}
+	t.o.Training.Iterations, t.o.Training.WeightDecay, t.o.Training.KeepLast = s.best.o.Training.Iterations, s.best.o.Training.WeightDecay, true
+	res, err := t.steps(ctx)
+	switch {
+	case err == nil:
+		s.removeCheckpoints()
+	case res != nil && res.Stopped == train.Interrupted:
+		t.keep(s.best) // it is trained to its end
+	}
+	return res, err
+}
+
+// keep takes the network of a trial for the result of the training.
+func (t *training) keep(best *trial) {
+	t.model, t.learner, t.train = best.model, best.learner, best.train
+}
+
+// adopt gives the task of the model what was learned beside the weights: the noise, or the parameters of the
+// observation model.
+func (t *training) adopt(ctx context.Context) error {
+	if !t.learner.none() {
+		return t.learner.adopt(t.model)
+	}
+	if err := t.model.estimateNoise(ctx, t.train); err != nil || t.search == nil {
+		return err
+	}
+	return t.search.raiseNoise(t.model)
+}
+
+// steps makes the steps.
+func (t *training) steps(ctx context.Context) (*train.Result, error) {
 	s := t.o.Training
 	source, err := t.source()
 	if err != nil {
@@ -226,7 +276,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	}
 	return Event{
 		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
-		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res},
+		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.falling(res)},
 	}
 }
 
@@ -245,35 +295,48 @@ func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
 	return m.meanLoss(ctx, e, one)
 }
 
-// meanLoss returns the mean over examples of the loss one of the targets [W·C] and the network's outputs [C].
+// meanLoss returns the mean of losses.
 func (m *Model) meanLoss(ctx context.Context, e gp.Examples, one func(y, f []float64) float64) (float64, error) {
+	all, err := m.losses(ctx, e, one)
+	sum := 0.0
+	for _, l := range all {
+		sum += l
+	}
+	return sum / float64(e.N()), err
+}
+
+// losses returns the loss one of the targets [W·C] and the network's outputs [C] for each of N examples [N].
+func (m *Model) losses(ctx context.Context, e gp.Examples, one func(y, f []float64) float64) ([]float64, error) {
 	f, err := m.outputs(ctx, e.X)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	sum, y, c, w := 0.0, graph.Floats(e.Y), m.Task.Size(), e.Y.Shape()[1]
-	for i := range e.N() {
-		sum += one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
+	all, y, c, w := make([]float64, e.N()), graph.Floats(e.Y), m.Task.Size(), e.Y.Shape()[1]
+	for i := range all {
+		all[i] = one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
 	}
-	return sum / float64(e.N()), nil
+	return all, nil
 }
 
 // estimateNoise sets the noise variance of a regression to the mean squared residual. A classification has no
 // noise.
 func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
-	r, ok := m.Task.Outputs.(*task.Regression)
-	if !ok {
+	if _, ok := m.Task.Outputs.(*task.Regression); !ok {
 		return nil
 	}
 	loss, err := m.heldLoss(ctx, e)
 	if err != nil {
 		return err
 	}
-	v := loss / float64(m.Task.Size())
+	return m.setNoise(loss / float64(m.Task.Size()))
+}
+
+// setNoise sets the noise variance v of a regression, in the network's units.
+func (m *Model) setNoise(v float64) error {
 	if !(v > 0 && v-v == 0) {
 		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
 	}
-	own := *r
+	own := *m.Task.Outputs.(*task.Regression)
 	own.NoiseVariance = v
 	m.Task.Outputs = &own
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -333,8 +334,12 @@ func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 
 // setNoise sets the noise variance v of a regression, in the network's units.
 func (m *Model) setNoise(v float64) error {
-	if !(v > 0 && v-v == 0) {
-		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
+	held := v
+	if m.Dtype() == tensor.Float32 {
+		held = float64(float32(v))
+	}
+	if !(held > 0 && kernel.Finite(held)) {
+		return fmt.Errorf("the mean squared residual is %g, expected a positive number that a %v can hold to take for the noise variance", v, m.Dtype())
 	}
 	own := *m.Task.Outputs.(*task.Regression)
 	own.NoiseVariance = v

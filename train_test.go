@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/layers"
@@ -294,12 +295,27 @@ func TestTrainErrors(t *testing.T) {
 	set.Y.Float64s()[7] = math.NaN()
 	_, err = Train(t.Context(), set, o)
 	oneLine(t, err, "train: ")
-	set.Y = dense(make([]float64, 50), 50, 1)
-	o.Network, o.Training.WeightDecay = Network{Hidden: []int{}}, new(0.0)
-	m, err = Train(t.Context(), &data.Set{Features: set.Features, Targets: set.Targets, X: dense(make([]float64, 100), 50, 2), Y: dense(make([]float64, 50), 50, 1)}, o)
-	if err != nil && m != nil {
-		t.Errorf("a model %v came with the error %v", m, err)
+}
+
+// A target of one value is refused: there is nothing to learn.
+func TestTrainOnAConstantTarget(t *testing.T) {
+	o, set := quickTrain(), twins(50, 1)
+	o.Training.Iterations = 1
+	for i := 1; i < 100; i += 2 {
+		set.Y.Float64s()[i] = 3
 	}
+	m, err := Train(t.Context(), set, o)
+	oneLine(t, err, `train: the target "z" is 3 in each of the 45 training rows, expected different numbers`)
+	if m != nil {
+		t.Errorf("model %v", m)
+	}
+	gaussian, err := likelihood.Lookup(gaussianName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Likelihood = gaussian.New()
+	_, err = Train(t.Context(), set, o)
+	oneLine(t, err, `train: the target "z" is 3`)
 }
 
 func TestTrainOnImagesOfBytes(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// A recipe is a number of steps and a weight decay. Where [Training] leaves both open, a network for a table is
-// trained by several recipes on a part of the training rows, and the other training rows choose the best recipe.
-// The network is then trained anew on all training rows. The rows held out choose nothing, so that a later fit can
+// A recipe is a number of steps and a weight decay. Where [Training] leaves the steps open, a network for a table is
+// trained by several recipes on a part of the training rows, and the other training rows choose the best recipe and
+// its best step. The network is then trained anew on all training rows. The rows held out choose nothing, so that a later fit can
 // use them for its law and its verdict.
 const (
 	usualIterations = 5000  // steps where nothing is chosen, and of the first trials
@@ -25,6 +25,7 @@ const (
 
 	choosingShare = 0.2 // fraction of the training rows that choose
 	leastChoosing = 10  // number of rows that can choose
+	validations   = 50  // most validations of a trial
 	// searchFlops is the largest number of operations of all steps together, some minutes of work. The usual network
 	// needs a tenth of it. A network that is too costly for the first trials gets the usual recipe.
 	searchFlops = 4e12
@@ -110,7 +111,7 @@ func (s *search) choose(ctx context.Context) error {
 }
 
 // try trains a new network by a recipe. The trial becomes the best one if there was none, or if its mean loss on the
-// choosing rows is smaller by more than a standard error of the difference. A later trial that diverges is not
+// choosing rows is smaller by more than two standard errors of the difference. A later trial that diverges is not
 // better.
 func (s *search) try(ctx context.Context, iterations int, decay *float64) (bool, error) {
 	next, err := s.newTrial(iterations, decay)
@@ -135,12 +136,26 @@ func (s *search) try(ctx context.Context, iterations int, decay *float64) (bool,
 		return false, err
 	}
 	if s.best != nil {
-		if mean, standard := kernel.MeanDifference(next.losses, s.best.losses); !(mean < -standard) {
+		if mean, standard := kernel.MeanDifference(next.losses, s.best.losses); !(mean < -2*standard) {
 			return false, nil
 		}
 	}
 	s.best = next
 	return true, nil
+}
+
+// stepsToBest returns for how many steps a network is to be trained to come as far as the trial had come at its best
+// validation, but with a learning rate that has fallen to its end by then: the sum of the learning rates is the same.
+func (t *trial) stepsToBest() int {
+	course, n := schedules[t.o.Training.Schedule], t.o.Training.Iterations
+	made, all := 0.0, 0.0
+	for i := range n {
+		all += course(i, n)
+		if i < t.res.BestIteration {
+			made += course(i, n)
+		}
+	}
+	return max(1, int(math.Round(made/all*float64(n))))
 }
 
 // newTrial returns the training of a network with new weights.
@@ -151,8 +166,9 @@ func (s *search) newTrial(iterations int, decay *float64) (*trial, error) {
 		return nil, err
 	}
 	t.model, t.learner = &m, newLearner(&m)
-	t.train, t.held = s.rows, gp.Examples{}
+	t.train, t.held = s.rows, s.choosing
 	t.o.Training.Iterations, t.o.Training.WeightDecay = iterations, decay
+	t.o.Training.ValidateEvery = max(t.o.Training.ValidateEvery, iterations/validations)
 	t.o.Checkpoint = s.checkpoint(s.trials)
 	return &trial{training: &t}, nil
 }
@@ -174,15 +190,23 @@ func (s *search) removeCheckpoints() {
 	}
 }
 
-// raiseNoise raises the noise variance of a regression to the mean squared residual of the best trial on the choosing
-// rows plus its standard error, since a noise that is too small costs more than one that is too large. The residuals
-// of a network on its own training rows can be far too small.
+// raiseNoise raises the noise variance of a regression to the mean of two estimates: the mean squared residual of the
+// network on its training rows, which can be far too small, and of the best trial on the choosing rows, which is too
+// large, since the trial had fewer rows.
 func (s *search) raiseNoise(m *Model) error {
 	if s.best.losses == nil || m.classifies() {
 		return nil
 	}
-	unseen := (kernel.Mean(s.best.losses) + kernel.StandardError(s.best.losses)) / float64(m.Task.Size())
-	return m.setNoise(max(unseen, m.NoiseVariance()))
+	own, unseen := m.NoiseVariance(), kernel.Mean(s.best.losses)/float64(m.Task.Size())
+	return m.setNoise((own + max(own, unseen)) / 2)
+}
+
+// chosen returns the recipe as facts, if rows have chosen it.
+func (t *training) chosen() []gp.Fact {
+	if t.search == nil || t.search.best == nil {
+		return nil
+	}
+	return []gp.Fact{{Name: "chosen decay", Value: *t.search.best.o.Training.WeightDecay}}
 }
 
 // falling returns a note where the loss was still falling at the end of the training: where the most steps that were

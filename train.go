@@ -209,7 +209,7 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 		}
 		return &res, err
 	}
-	t.o.Training.Iterations, t.o.Training.WeightDecay, t.o.Training.KeepLast = s.best.o.Training.Iterations, s.best.o.Training.WeightDecay, true
+	t.o.Training.Iterations, t.o.Training.WeightDecay, t.o.Training.KeepLast = s.best.stepsToBest(), s.best.o.Training.WeightDecay, true
 	res, err := t.steps(ctx)
 	switch {
 	case err == nil:
@@ -277,7 +277,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	}
 	return Event{
 		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
-		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.falling(res)},
+		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.falling(res), Facts: t.chosen()},
 	}
 }
 

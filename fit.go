@@ -210,7 +210,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 
 // problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
+	p := gp.Problem{Net: m.network(), Likelihood: m.Task.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, division{}, err
 	}

@@ -3,6 +3,7 @@ package valla
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -76,7 +77,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if fitted == nil {
-		return nil, runErr
+		if ctx.Err() != nil || errors.Is(runErr, ErrSetting) {
+			return nil, runErr
+		}
+		return nil, m.explainExtreme(set, runErr)
+	}
+	if far := m.extremeInput(set); far != "" {
+		rows.notes = append(rows.notes, "Check "+far+".")
 	}
 	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
 	if own := gp.MeanOf(fitted.Posterior); own != "" {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -193,12 +195,23 @@ func (s *search) removeCheckpoints() {
 // raiseNoise raises the noise variance of a regression to the mean of two estimates: the mean squared residual of the
 // network on its training rows, which can be far too small, and of the best trial on the choosing rows, which is too
 // large, since the trial had fewer rows.
-func (s *search) raiseNoise(m *Model) error {
-	if s.best.losses == nil || m.classifies() {
+func (s *search) raiseNoise(ctx context.Context, m *Model) error {
+	r, ok := m.Task.Outputs.(*task.Regression)
+	if s.best.losses == nil || !ok {
 		return nil
 	}
-	own, unseen := m.NoiseVariance(), kernel.Mean(s.best.losses)/float64(m.Task.Size())
-	return m.setNoise((own + max(own, unseen)) / 2)
+	trial := *s.best.model
+	if err := trial.estimateNoise(ctx, s.choosing); err != nil {
+		return err
+	}
+	own, unseen := *r, trial.Task.Outputs.(*task.Regression)
+	raised := func(own, unseen float64) float64 { return (own + max(own, unseen)) / 2 }
+	own.NoiseVariance, own.Noise = raised(own.NoiseVariance, unseen.NoiseVariance), slices.Clone(own.Noise)
+	for t, scale := range own.Noise {
+		own.Noise[t] = math.Sqrt(raised(scale*scale, unseen.Noise[t]*unseen.Noise[t]))
+	}
+	m.Task.Outputs = &own
+	return nil
 }
 
 // chosen returns the recipe as facts, if rows have chosen it.

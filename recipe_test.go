@@ -31,7 +31,7 @@ func quickly(ctx context.Context, t testing.TB, set *data.Set, o TrainOptions) (
 
 // openRecipe trains a small network whose recipe is open.
 func openRecipe() TrainOptions {
-	return TrainOptions{Network: Network{Hidden: []int{20}}, Training: Training{BatchSize: 8, LearningRate: 0.1, ValidateEvery: 50}, Seed: 5}
+	return TrainOptions{Network: Network{Hidden: []int{20}}, Training: Training{BatchSize: 8, LearningRate: 0.1, ValidateEvery: 50}, Seed: 4}
 }
 
 // recipeOf returns the number of steps and the weight decay of a model's training.
@@ -75,7 +75,7 @@ func TestRowsChooseTheRecipe(t *testing.T) {
 		t.Errorf("another network than by the recipe on %d training rows: %+v", rows.N(), m.History[0])
 	}
 	near(t, "noise variance", m.NoiseVariance(), (all.NoiseVariance()+max(unseen, all.NoiseVariance()))/2, 1e-9)
-	_, out, err := holdout.Indices(set.N(), 0.1, 5)
+	_, out, err := holdout.Indices(set.N(), 0.1, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -229,12 +228,14 @@ func (t *training) keep(best *trial) {
 // observation model.
 func (t *training) adopt(ctx context.Context) error {
 	if !t.learner.none() {
-		return t.learner.adopt(t.model)
+		if err := t.learner.adopt(t.model); err != nil || t.model.Task.Size() == 1 {
+			return err
+		}
 	}
-	if err := t.model.estimateNoise(ctx, t.train); err != nil || t.search == nil {
+	if err := t.model.estimateNoise(ctx, t.train); err != nil || t.search == nil || !t.learner.none() {
 		return err
 	}
-	return t.search.raiseNoise(t.model)
+	return t.search.raiseNoise(ctx, t.model)
 }
 
 // steps makes the steps.
@@ -283,7 +284,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 
 // outputs returns the network's outputs [N,C] for inputs [N,…] in the network's units.
 func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	mean, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Mean(ctx, x)
+	mean, err := gp.Point{Net: m.network(), Dtype: m.Dtype()}.Mean(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -317,32 +318,4 @@ func (m *Model) losses(ctx context.Context, e gp.Examples, one func(y, f []float
 		all[i] = one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
 	}
 	return all, nil
-}
-
-// estimateNoise sets the noise variance of a regression to the mean squared residual. A classification has no
-// noise.
-func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
-	if _, ok := m.Task.Outputs.(*task.Regression); !ok {
-		return nil
-	}
-	loss, err := m.heldLoss(ctx, e)
-	if err != nil {
-		return err
-	}
-	return m.setNoise(loss / float64(m.Task.Size()))
-}
-
-// setNoise sets the noise variance v of a regression, in the network's units.
-func (m *Model) setNoise(v float64) error {
-	held := v
-	if m.Dtype() == tensor.Float32 {
-		held = float64(float32(v))
-	}
-	if !(held > 0 && kernel.Finite(held)) {
-		return fmt.Errorf("the mean squared residual is %g, expected a positive number that a %v can hold to take for the noise variance", v, m.Dtype())
-	}
-	own := *m.Task.Outputs.(*task.Regression)
-	own.NoiseVariance = v
-	m.Task.Outputs = &own
-	return nil
 }

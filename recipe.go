@@ -32,7 +32,7 @@ const (
 	// needs a tenth of it. A network that is too costly for the first trials gets the usual recipe.
 	searchFlops = 4e12
 
-	stillFalling = 0.05 // share of the loss that the last quarter of the steps takes away, from which on a note says so
+	stillFalling = 0.1 // share of the loss that the last quarter of the steps takes away, from which on a note says so
 )
 
 // otherDecays are the weight decays that are tried beside usualDecay.

@@ -41,7 +41,9 @@ const held = 0.1
 func measureLaws(t *testing.T, l lawTable, hidden []int, seed uint64) (p lawPair) {
 	t.Helper()
 	train, test := l.open(t, seed)
-	net, err := valla.Train(t.Context(), train, valla.TrainOptions{Network: valla.Network{Hidden: hidden}, Seed: seed})
+	net, err := valla.Train(t.Context(), train, valla.TrainOptions{
+		Network: valla.Network{Hidden: hidden}, Training: valla.Training{Iterations: 5000}, Seed: seed,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

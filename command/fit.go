@@ -49,6 +49,7 @@ type fitCommand struct {
 type elsewhere struct {
 	Layout      string `set:"layout" choice:"auto in-out out-in" help:"axes of the weights of dense layers; PyTorch has out-in"`
 	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
+	transforming
 }
 
 // layouts maps the choices of the flag --layout to layouts.
@@ -249,7 +250,7 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 		}
 		printNotes(cmd, notes)
 		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
-			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
+			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
 		})
 		return m, set, err
 	}

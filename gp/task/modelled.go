@@ -61,12 +61,11 @@ func (r *Regression) refuse(y []float64) error {
 
 // standardize sets the scale of each target by the rows of a set.
 func (r *Regression) standardize(set *data.Set) error {
-	numbers := make([][]float64, r.size())
-	r.rescale(graph.Floats(set.Y), func(t int, v float64) float64 {
-		numbers[t] = append(numbers[t], v)
-		return v
-	})
-	for t, v := range numbers {
+	r.Mean, r.Std = nil, nil
+	for t, v := range r.numbers(set) {
+		for i, y := range v {
+			v[i] = r.transform(t, y)
+		}
 		if i, bad := kernel.FirstNonFinite(v); i >= 0 {
 			return fmt.Errorf("target %q: %g, expected a finite number", r.labels()[t], bad)
 		}

@@ -252,7 +252,7 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
 			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
 		})
-		return m, set, err
+		return m, set, inFile(path, err)
 	}
 	m, err := valla.Load(c.model)
 	if err != nil {
@@ -277,7 +277,11 @@ func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string
 	if err != nil {
 		return nil, err
 	}
-	return allRows(cmd, rows, limit)
+	set, err := allRows(cmd, rows, limit)
+	if err == nil {
+		err = m.Task.CheckSet(set)
+	}
+	return set, inFile(path, err)
 }
 
 // allRows returns all rows, prints the notes on the rows, and closes rows. Rows that need more than limit

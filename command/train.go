@@ -1,12 +1,15 @@
 package command
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -102,6 +105,14 @@ func (c *trainCommand) checkLikelihood() error {
 	return settings.Errorf("--likelihood %s beside %s, expected one observation model", c.likelihood, c.name)
 }
 
+// inFile adds the path of a file to an error about a target in it.
+func inFile(path string, err error) error {
+	if bad := new(task.TargetError); errors.As(err, &bad) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.check("", args[0], c.Form); err != nil {
 		return err
@@ -123,5 +134,5 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	o.OnProgress = d.steps("MAP")
 	m, err := valla.Train(cmd.Context(), set, o)
 	d.close()
-	return c.save(cmd, m, err)
+	return c.save(cmd, m, inFile(args[0], err))
 }

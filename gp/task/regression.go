@@ -171,14 +171,14 @@ func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 	if err := r.checkTargets(y); err != nil {
 		return nil, err
 	}
-	columns, out := len(r.Names), graph.Floats(y)
+	out := graph.Floats(y)
 	raw := slices.Clone(out)
 	for i, v := range raw {
 		if !kernel.Finite(v) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/columns, r.Names[i%columns], v)
+			return nil, r.badTarget(i, fmt.Errorf("expected a finite number, found %g", v))
 		}
 	}
-	if err := r.refuse(raw); err != nil {
+	if err := r.refuse(y); err != nil {
 		return nil, err
 	}
 	r.rescale(out, func(t int, v float64) float64 {
@@ -187,7 +187,7 @@ func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 	})
 	for i, v := range out {
 		if !kernel.Finite(v) || dt == tensor.Float32 && !kernel.Finite(float64(float32(v))) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: %g is out of range for a network in %v", i/columns, r.Names[i%columns], raw[i], dt)
+			return nil, r.badTarget(i, fmt.Errorf("%g is out of range for a network in %v", raw[i], dt))
 		}
 	}
 	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil

@@ -85,11 +85,11 @@ func (r *Regression) checkDomain(y *tensor.Dense) (err error) {
 	if r.Transforms == nil {
 		return nil
 	}
-	l, w, columns, values := r.model(), r.width(), len(r.Names), graph.Floats(y)
+	l, w, values := r.model(), r.width(), graph.Floats(y)
 	for i := 0; i < len(values) && err == nil; i += w {
 		likelihood.Rescale(l, values[i:i+w], func(v float64) float64 {
-			if bad := r.Transforms[i%columns/w].refuses(v); bad != nil && err == nil {
-				err = fmt.Errorf("row %d (counting from 0), target %q: %w", i/columns, r.Names[i%columns], bad)
+			if bad := r.Transforms[i/w%len(r.Transforms)].refuses(v); bad != nil && err == nil {
+				err = r.badTarget(i, bad)
 			}
 			return v
 		})

@@ -223,7 +223,7 @@ func (a *answer) levels() ([]float64, error) {
 	return levels, nil
 }
 
-// units returns the mean and the standard deviation of each target. The network's output is 0 for the
+// units returns the mean and the standard deviation of each target, or of each transformed target. The network's output is 0 for the
 // mean, and its unit is the standard deviation. Without a regression the means are 0 and the standard
 // deviations 1.
 func (v *version) units() (mean, std []float64) {
@@ -236,7 +236,7 @@ func (v *version) units() (mean, std []float64) {
 }
 
 // covariance makes the covariance of the latent function, in the units of the targets, or of the
-// logits.
+// transformed targets, or of the logits.
 func covariance(a *answer) (any, []int, error) {
 	c, out := a.v.outputs, slices.Clone(a.g.Cov)
 	_, s := a.v.units()
@@ -303,7 +303,7 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 // sampleTargets makes samples of the targets, with noise, in the units of the targets.
 func sampleTargets(a *answer) (any, []int, error) {
 	c, m := a.v.outputs, a.v.model
-	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || ok && r.Model != nil {
+	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || ok && (r.Model != nil || r.Transforms != nil) {
 		return a.scattered()
 	}
 	out, count, err := a.draws(m.NoiseVariance())

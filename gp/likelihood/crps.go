@@ -70,7 +70,7 @@ var legendre = func() (r struct{ x, w [12]float64 }) {
 
 // integratedCRPS is the integral over v with t = median + scale·sinh v, in which the tails of all distributions fall
 // exponentially or faster: panel by panel to both sides of y until nothing is added. It is +Inf for tails so heavy that
-// something is added again and again, such as the tails of the exponential of Student's t.
+// more and more is added, such as the tails of the exponential of Student's t.
 func integratedCRPS(d Distribution, y float64) float64 {
 	const width = 0.4
 	median := d.Quantile(0.5)
@@ -91,14 +91,16 @@ func integratedCRPS(d Distribution, y float64) float64 {
 		return sum * scale * (to - from) / 2
 	}
 	start := math.Asinh((y - median) / scale)
-	sum, farthest := 0.0, 50+math.Abs(start)
+	sum, far := 0.0, 10+math.Abs(start)
 	for side, above := range []bool{false, true} {
 		step := width * float64(2*side-1)
+		last := 0.0
 		for v := start; ; v += step {
-			if math.Abs(v) > farthest {
+			part := math.Abs(panel(v, v+step, above))
+			if math.Abs(v) > far && part >= last {
 				return math.Inf(1)
 			}
-			part := math.Abs(panel(v, v+step, above))
+			last = part
 			sum += part
 			if part <= 1e-11*sum && (v+step)*step > 0 {
 				break

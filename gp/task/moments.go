@@ -32,10 +32,10 @@ var hermite = func() (r struct{ z, w [20]float64 }) {
 	return r
 }()
 
-// yeoJohnsonMoments is normalMoments of YeoJohnson. T⁻¹ has no third derivative at 0. Where 0 is far, one rule of Gauss
-// is exact.
+// yeoJohnsonMoments is normalMoments of YeoJohnson. T⁻¹ has no third derivative at 0. Where 0 is far, the error of one rule
+// of Gauss is below 1e-8 of the standard deviation.
 func (t Transform) yeoJohnsonMoments(mu, sigma float64) (mean, variance float64) {
-	if math.Abs(mu) < 6*sigma || sigma > 3 {
+	if math.Abs(mu) < 4*sigma || sigma > 3 {
 		return t.quadrature(-mu/sigma, sigma, 2, func(z float64) (u, weight float64) {
 			return mu + sigma*z, math.Exp(-0.5 * z * z)
 		})
@@ -98,6 +98,7 @@ var legendre = func() (r struct{ x, w [8]float64 }) {
 
 const (
 	nearest  = 9     // bound of the point where the panels of both sides meet
+	diverges = 10    // beyond it the integrand of a mean falls, or there is none
 	farthest = 40    // where a quadrature ends that has not converged
 	settles  = 1e-11 // share of an integral below which a panel does not matter
 	exists   = 1e-6  // share of an integral below which the rest of a tail does not matter
@@ -127,8 +128,8 @@ func (t Transform) quadrature(kink, unit, widest float64, at func(z float64) (u,
 	centre := t.invert(middle)
 	var all integrals
 	variance = 0
-	for side := -1.0; side <= 1; side += 2 {
-		var part integrals
+	for side := 1.0; side >= -1; side -= 2 {
+		var part, last integrals
 		width, z := min(widest, 0.5/unit), start
 		for ; math.Abs(z) < farthest; width = min(widest, 1.5*width) {
 			part = integrals{}
@@ -142,6 +143,10 @@ func (t Transform) quadrature(kink, unit, widest float64, at func(z float64) (u,
 			if z += side * width; z*side > 0 && all.within(&part, settles) {
 				break
 			}
+			if math.Abs(z) > diverges && part[2] >= last[2] || math.IsInf(part[2], 1) {
+				return math.NaN(), math.Inf(1)
+			}
+			last = part
 		}
 		if !(part[2] <= exists*all[2]) {
 			return math.NaN(), math.Inf(1)

@@ -34,7 +34,7 @@ func Temperature(mean, variance []float64, labels []int) (float64, error) {
 	case value >= highest:
 		return 0, fmt.Errorf("the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", float64(most))
 	}
-	return math.Exp(kernel.Minimum(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
+	return math.Exp(kernel.Golden(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
 }
 
 // temperatureNLL returns the mean negative log-likelihood that [Temperature] minimises.

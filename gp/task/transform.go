@@ -37,7 +37,7 @@ func FitTransform(name string, y []float64) (Transform, error) {
 		return Transform{Name: name}, nil
 	case YeoJohnson:
 		loss := func(exponent float64) float64 { return Transform{YeoJohnson, exponent}.gaussianNLL(y) }
-		return Transform{YeoJohnson, kernel.Minimum(loss, 0, 2)}, nil
+		return Transform{YeoJohnson, kernel.Golden(loss, 0, 2)}, nil
 	}
 	return Transform{}, settings.Errorf("target transform %q, expected %s", name, strings.Join(Transforms(), ", "))
 }

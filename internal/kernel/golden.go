@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Minimum returns the place of the minimum of f, which has one between a and b, by golden section.
-func Minimum(f func(float64) float64, a, b float64) float64 {
+// Golden returns the place of the minimum of f, which has one minimum between a and b, by golden section.
+func Golden(f func(float64) float64, a, b float64) float64 {
 	ratio := (math.Sqrt(5) - 1) / 2
 	c, d := b-ratio*(b-a), a+ratio*(b-a)
 	fc, fd := f(c), f(d)

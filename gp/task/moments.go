@@ -23,7 +23,10 @@ func (t Transform) normalMoments(mu, sigma float64) (mean, variance float64) {
 }
 
 // hermite are the points and weights of Gauss and Hermite's rule for a standard Gaussian.
-var hermite = func() (r struct{ z, w [20]float64 }) {
+var hermite = func() (r struct {
+	z [20]float64 // points
+	w [20]float64 // weights
+}) {
 	quad.Hermite{}.FixedLocations(r.z[:], r.w[:], math.Inf(-1), math.Inf(1))
 	for i := range r.z {
 		r.z[i] *= math.Sqrt2
@@ -91,7 +94,10 @@ func (t Transform) anyMoments(d likelihood.Distribution) (mean, variance float64
 }
 
 // legendre are the points and weights of Gauss and Legendre's rule on [0,1], for each panel of a quadrature.
-var legendre = func() (r struct{ x, w [8]float64 }) {
+var legendre = func() (r struct {
+	x [8]float64 // points
+	w [8]float64 // weights
+}) {
 	quad.Legendre{}.FixedLocations(r.x[:], r.w[:], 0, 1)
 	return r
 }()

@@ -124,9 +124,8 @@ func (p *Prediction) fillValue(i int) {
 		p.Latent[i], p.Epistemic[i], p.Aleatoric[i] = share*in.Latent[i], share*in.Epistemic[i], share*in.Aleatoric[i]
 		return
 	}
-	slope := math.Exp(-t.LogSlope(t.Invert(in.Mean[i])))
-	slope = min(slope*slope, math.MaxFloat64/max(1, in.Latent[i]))
-	p.Latent[i], p.Epistemic[i] = slope*in.Latent[i], min(slope*in.Epistemic[i], variance)
+	square := min(math.Exp(-2*t.LogSlope(t.Invert(in.Mean[i]))), math.MaxFloat64)
+	p.Latent[i], p.Epistemic[i] = min(square*in.Latent[i], math.MaxFloat64), min(square*in.Epistemic[i], math.MaxFloat64, variance)
 	p.Aleatoric[i] = variance - p.Epistemic[i]
 }
 
@@ -217,7 +216,7 @@ func (p *Prediction) transformedNLL(i int, y []float64) float64 {
 // transformed is the distribution of Y, where T(Y) has another distribution.
 type transformed struct {
 	likelihood.Distribution // of T(Y)
-	t                       Transform
+	t                       Transform // T
 }
 
 // Mean implements likelihood.Distribution.

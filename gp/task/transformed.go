@@ -215,7 +215,7 @@ func (p *Prediction) transformedNLL(i int, y []float64) float64 {
 
 // transformed is the distribution of Y, where T(Y) has another distribution.
 type transformed struct {
-	likelihood.Distribution // of T(Y)
+	likelihood.Distribution           // of T(Y)
 	t                       Transform // T
 }
 

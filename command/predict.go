@@ -57,12 +57,13 @@ deviation (of the posterior and the noise together), the bounds of a central int
 the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
-mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is the median. --quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the
-predictive distribution. For a classification the columns are class, the most probable class, and
-p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval
-contains the target with its probability by guarantee. A classification then has the column set: the
-names of the classes in a set that contains the right class with this probability, with bars
-between the names. The formats .npz and .npy leave the column set out.
+mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is the median.
+--quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the predictive distribution. For a
+classification the columns are class, the most probable class, and p_NAME, the probability of class
+NAME. After valla calibrate --method conformal the interval contains the target with its probability
+by guarantee. A classification then has the column set: the names of the classes in a set that
+contains the right class with this probability, with bars between the names. The formats .npz and
+.npy leave the column set out.
 
 --samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
 so on. For several targets the columns are sample_1_NAME; for a classification they are

@@ -30,14 +30,15 @@ type Transform struct {
 }
 
 // FitTransform returns the transform with a name for the training targets y, in the units of the data. λ of YeoJohnson
-// is the maximum of the likelihood under which T(y) is Gaussian, among 0 ≤ λ ≤ 2 (Yeo and Johnson 2000, eq. 3.1).
+// is the maximum of the likelihood under which T(y) is Gaussian, among 0 ≤ λ ≤ 2, to six digits (Yeo and Johnson 2000, eq. 3.1).
 func FitTransform(name string, y []float64) (Transform, error) {
 	switch name {
 	case Log, Log1p:
 		return Transform{Name: name}, nil
 	case YeoJohnson:
 		loss := func(exponent float64) float64 { return Transform{YeoJohnson, exponent}.gaussianNLL(y) }
-		return Transform{YeoJohnson, kernel.Golden(loss, 0, 2)}, nil
+		const digits = 1e6
+		return Transform{YeoJohnson, math.Round(kernel.Golden(loss, 0, 2)*digits) / digits}, nil
 	}
 	return Transform{}, settings.Errorf("target transform %q, expected %s", name, strings.Join(Transforms(), ", "))
 }

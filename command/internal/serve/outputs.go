@@ -230,7 +230,7 @@ func (v *version) units() (mean, std []float64) {
 	mean, std = make([]float64, v.outputs), slices.Repeat([]float64{1}, v.outputs)
 	if r, ok := v.model.Task.Outputs.(*task.Regression); ok {
 		copy(mean, r.Mean)
-		copy(std, r.Std)
+		copy(std, r.NoiseStds(1))
 	}
 	return mean, std
 }

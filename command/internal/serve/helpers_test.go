@@ -65,7 +65,7 @@ func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	}
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
 		Likelihood: model, TargetTransform: transform,
-		Classes:    kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
+		Classes: kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
 	})
 	if err != nil {
 		t.Fatal(err)

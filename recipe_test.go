@@ -111,25 +111,7 @@ func slowRecipe(t *testing.T, rows *data.Set, o TrainOptions) (best chosenRecipe
 	var least []float64
 	try := func(n int, d float64) bool {
 		o.Training.Iterations, o.Training.WeightDecay = n, &d
-		s, err := newTraining(part, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.model.Task = whole.model.Task // the scaling comes from all training rows
-		for e, set := range map[*gp.Examples]*data.Set{&s.train: part, &s.held: choosing} {
-			if *e, err = s.model.Task.Examples(set, s.model.Dtype()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		res, err := s.steps(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		mean, std := predict(t, s.model, choosing.X).Mean, whole.model.Task.Outputs.(*task.Regression).Std[0]
-		losses := make([]float64, len(mean))
-		for i, y := range choosing.Y.Float64s() {
-			losses[i] = (y - mean[i]) * (y - mean[i]) / (std * std)
-		}
+		res, losses := slowTrial(t, part, o, whole.model.Task)
 		if least != nil {
 			if m, e := kernel.MeanDifference(losses, least); m >= -2*e {
 				return false
@@ -151,6 +133,32 @@ func slowRecipe(t *testing.T, rows *data.Set, o TrainOptions) (best chosenRecipe
 	for n := 400; n <= 800 && try(n, best.decay); n *= 2 {
 	}
 	return best, kernel.Mean(least)
+}
+
+// slowTrial trains a network whose task has the scaling of all training rows, and returns the squared errors of the
+// choosing rows o.Held.
+func slowTrial(t *testing.T, part *data.Set, o TrainOptions, of task.Task) (*train.Result, []float64) {
+	t.Helper()
+	s, err := newTraining(part, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.model.Task = of
+	for e, set := range map[*gp.Examples]*data.Set{&s.train: part, &s.held: o.Held} {
+		if *e, err = of.Examples(set, s.model.Dtype()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, err := s.steps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, std := predict(t, s.model, o.Held.X).Mean, of.Outputs.(*task.Regression).Std[0]
+	losses := make([]float64, len(mean))
+	for i, y := range o.Held.Y.Float64s() {
+		losses[i] = (y - mean[i]) * (y - mean[i]) / (std * std)
+	}
+	return res, losses
 }
 
 // A training that was interrupted in a trial gives a network, and goes on to the network of an uninterrupted training.

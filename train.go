@@ -50,8 +50,10 @@ type TrainOptions struct {
 // The columns of a table, which is a set that has Features, are standardised; other inputs
 // such as images are taken as they are, bytes divided by 255, unless Network gives a Mean
 // and a Std. The targets of a regression are standardised, unless they are counts, labels or ordered classes, and the
-// noise variance of Gaussian noise is the mean squared residual on the training rows. A fraction of the rows is held out, see [Training], and the weights with the smallest loss
-// on the held-out rows are restored.
+// noise variance of Gaussian noise is the mean squared residual on the training rows. A fraction of the rows is held
+// out, see [Training]. If the settings leave the number of steps open, training rows of a table choose it and the weight
+// decay, see docs/training.md, and OnProgress counts the steps of each trial from 1 on. Otherwise the weights with the
+// smallest loss on the held-out rows are restored.
 //
 // If ctx ends early, Train returns the model of the best weights so far together with an
 // error that wraps ctx's. With any other error the model is nil.
@@ -102,14 +104,9 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if err := task.CheckRows(set); err != nil {
 		return nil, err
 	}
-	rows, held := set, o.Held
-	if held == nil {
-		if rows, held, err = holdout.Split(set, *o.Training.Validation, o.Seed); err != nil {
-			return nil, err
-		}
-	}
-	if held == nil && o.Training.Patience > 0 {
-		return nil, settings.Errorf("patience %d without rows to validate with", o.Training.Patience)
+	rows, held, err := o.divide(set)
+	if err != nil {
+		return nil, err
 	}
 	t := &training{o: o, raw: rows}
 	if t.model, err = newModel(o, set, rows); err != nil {
@@ -130,6 +127,18 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	}
 	t.o.Training = t.o.Training.usual()
 	return t, nil
+}
+
+// divide returns the training rows of a set and the rows to validate with, nil for none.
+func (o TrainOptions) divide(set *data.Set) (rows, held *data.Set, err error) {
+	if o.Held != nil {
+		return set, o.Held, nil
+	}
+	rows, held, err = holdout.Split(set, *o.Training.Validation, o.Seed)
+	if err == nil && held == nil && o.Training.Patience > 0 {
+		err = settings.Errorf("patience %d without rows to validate with", o.Training.Patience)
+	}
+	return rows, held, err
 }
 
 // Encode makes a set of a table whose columns may hold text, dates and gaps, see

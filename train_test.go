@@ -296,6 +296,24 @@ func TestTrainErrors(t *testing.T) {
 	oneLine(t, err, "train: ")
 }
 
+// The setting clip-norm clips gradients: a bound that no gradient reaches changes nothing, a small bound does.
+func TestTrainClipsGradients(t *testing.T) {
+	var prints []string
+	for _, limit := range []float64{0, 1e9, 1e-3} {
+		o := quickTrain()
+		o.Training.Iterations, o.Training.ClipNorm = 50, limit
+		o.Training.Optimizer = "sgd"
+		m, err := Train(t.Context(), wave(60, 1), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prints = append(prints, m.fingerprint())
+	}
+	if prints[0] != prints[1] || prints[0] == prints[2] {
+		t.Errorf("weights %q without a bound, with a large one and a small one", prints)
+	}
+}
+
 // A target of one value is refused: there is nothing to learn.
 func TestTrainOnAConstantTarget(t *testing.T) {
 	o, set := quickTrain(), twins(50, 1)

@@ -90,6 +90,9 @@ Categories get an input each, or a code if there are more than 20; dates become 
 median stands for a missing value, and an input says so. The report says what became of each
 column that does not hold plain numbers, and the model file keeps it for other commands.
 
+Without --iterations a part of the training rows of a table chooses how many steps are made,
+and with what weight decay. The rows that are held out choose nothing then.
+
 Ctrl-C ends the training, and the best weights so far are written: to --out, or where that
 file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
 be resumed later, as if it had not been interrupted.`

@@ -101,8 +101,6 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		return settings.Errorf("--noise goes with --samples")
 	case c.Samples > 0 && c.parts.dir != "":
 		return settings.Errorf("--samples needs all rows together, and --parts divides them: expected one of the two")
-	case len(c.Quantiles) > 0 && c.parts.dir != "":
-		return settings.Errorf("--quantiles with --parts, expected one of the two")
 	case c.parts.dir != "":
 		return c.predictParts(cmd, args)
 	}

@@ -487,6 +487,7 @@ func TestKey(t *testing.T) {
 	for what, o := range map[string]pass.Options{
 		"task": {Task: pass.Fit, PartSize: 1000}, "size": {Task: pass.Predict, PartSize: 1001}, "header": {Task: pass.Predict, PartSize: 1000, Header: "yes"},
 		"level": {Task: pass.Predict, PartSize: 1000, Level: 0.9}, "link": {Task: pass.Predict, PartSize: 1000, Link: valla.Probit},
+		"list of quantiles": {Task: pass.Predict, PartSize: 1000, Quantiles: []float64{0.5}},
 	} {
 		if other, err := pass.New(o, all["map"], path); err != nil || other.Key() == j.Key() {
 			t.Errorf("another %s: the same key, error %v", what, err)

@@ -253,7 +253,7 @@ func (c *fitCommand) fitPasses(cmd *cobra.Command, paths []string) (err error) {
 		return settings.Errorf("--out or --validation-data with --part: they go with valla merge")
 	}
 	if c.out != "" {
-		if err := checkOut("--out", c.out, append(paths, c.validationData)...); err != nil {
+		if err := checkOut("--out", c.out, append(paths, c.model, c.validationData)...); err != nil {
 			return err
 		}
 	}

@@ -86,7 +86,7 @@ func (c *trainCommand) checkLikelihood() error {
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check("", args[0], c.Form); err != nil {
+	if err := c.check(args[0], c.Form); err != nil {
 		return err
 	}
 	if err := c.checkLikelihood(); err != nil {

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -83,16 +84,9 @@ func run(ctx context.Context) error {
 	if *model == "" || *shards == "" || flag.NArg() == 0 {
 		return errors.New("expected --model, --shards and files of rows")
 	}
-	quantiles, err := numbers(*levels)
+	o, err := options()
 	if err != nil {
-		return fmt.Errorf("--quantiles %s: %w", *levels, err)
-	}
-	o := pass.Options{Task: pass.Task(*task), Header: *header, PartSize: *partSize, Quantiles: quantiles}
-	if o.Task == pass.Predict {
-		o.Level, o.Link = *level, valla.Probit
-	}
-	if o.Header == "" {
-		o.Header = "auto"
+		return err
 	}
 	j, err := pass.New(o, *model, flag.Args()...)
 	if err == nil {
@@ -115,6 +109,19 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("finished %d parts with %d rows in %s\n", j.Count, m.Rows, *shards)
 	return finish(ctx, j, m)
+}
+
+// options returns the options of the pass that the flags describe.
+func options() (pass.Options, error) {
+	quantiles, err := numbers(*levels)
+	if err != nil {
+		return pass.Options{}, fmt.Errorf("--quantiles %s: %w", *levels, err)
+	}
+	o := pass.Options{Task: pass.Task(*task), Header: cmp.Or(*header, "auto"), PartSize: *partSize, Quantiles: quantiles}
+	if o.Task == pass.Predict {
+		o.Level, o.Link = *level, valla.Probit
+	}
+	return o, nil
 }
 
 // numbers returns the numbers in a list with commas, and none for "".

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/listing"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -180,7 +182,8 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 		for j, name := range names {
 			v, ok := row[name]
 			if !ok {
-				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q", i, name)
+				given := slices.Sorted(maps.Keys(row))
+				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q; it has %s%s", i, name, quoted(given), settings.Nearest(name, given))
 			}
 			columns[j].add(v)
 		}

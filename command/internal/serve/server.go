@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-valla/valla/internal/settings"
 	"google.golang.org/grpc"
 )
 
@@ -89,7 +90,7 @@ func (s *Server) find(name string) (*hosted, error) {
 		}
 		names = append(names, h.name)
 	}
-	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names))}
+	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s%s", short(name), quoted(names), settings.Nearest(name, names))}
 }
 
 // watch checks the files from time to time until the server is closed.

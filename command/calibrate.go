@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +12,9 @@ import (
 
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
-	Method string `set:"method" choice:"temperature vector conformal" help:"what is corrected, see above"`
+	Method string `set:"method" choice:"temperature vector conformal law" help:"what is corrected, see above"`
 	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
+	Law    string `set:"law" choice:"auto gaussian student-t mixture" help:"with law: the law of the residuals; with auto the rows choose it"`
 	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
 	reading
 	out string // path of the model to write
@@ -44,6 +46,9 @@ for n rows, whatever the model. It holds on average over rows, not for each of t
 19 rows for the level 0.95 and 99 for 0.99. It may follow on the method temperature or vector,
 with other rows.
 
+The method law is for a regression with Gaussian noise. It fits the law of the residuals, such as
+Student's t, to these rows, in place of the law that the fit has chosen. Means stay.
+
 A later valla fit or valla update ends a calibration.`,
 		Example: `  valla calibrate held.csv --model houses.valla --method conformal --out calibrated.valla
   valla predict new.csv --model calibrated.valla --level 0.9`,
@@ -69,7 +74,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Law: strings.TrimPrefix(c.Law, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()
 	if err != nil {

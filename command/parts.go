@@ -142,7 +142,7 @@ func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error 
 			return err
 		}
 	}
-	o := pass.Options{Task: pass.Predict, Header: c.Header, Level: c.Level, Link: task.Link(c.Link), Quantiles: c.Quantiles}
+	o := pass.Options{Task: pass.Predict, Header: c.Header, Level: c.Level, Link: task.Link(c.Link), Quantiles: c.Quantiles, Above: c.Above}
 	j, m, err := c.parts.run(cmd, o, c.model, paths, c.asJSON)
 	if err != nil || m == nil {
 		return err

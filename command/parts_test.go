@@ -37,7 +37,7 @@ func TestPredictParts(t *testing.T) {
 		t.Errorf("stdout %q", r)
 	}
 	same(t, dir, "p.csv", "q.csv")
-	quantiles := []string{"predict", "new.csv", "--model", "m.valla", "--quantiles", "0.05,0.5,0.999"}
+	quantiles := []string{"predict", "new.csv", "--model", "m.valla", "--quantiles", "0.05,0.5,0.999", "--above", "5,7.5"}
 	must(t, dir, with(quantiles, "--out", "pq.csv")...)
 	must(t, dir, with(quantiles, "--parts", "quantiles", "--part-size", "8KiB", "--out", "qq.csv")...)
 	same(t, dir, "pq.csv", "qq.csv")

@@ -46,6 +46,9 @@ type Options struct {
 	// Quantiles are probabilities, each above 0 and below 1. Predictions of a regression have a further column of
 	// quantiles of each target for each probability.
 	Quantiles []float64 `json:"quantiles,omitempty"`
+	// Above are numbers. Predictions of a regression have a further column for each target and number: the probability
+	// that the target is larger.
+	Above []float64 `json:"above,omitempty"`
 }
 
 // defaultPartSize is so large that the cost of a part beside its rows does not count, and so
@@ -91,8 +94,10 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 		return nil, settings.Errorf("the link %s in parts: its samples depend on the number of the row in the whole data, which a part does not contain; expected %s", o.Link, task.Probit)
 	case slices.ContainsFunc(o.Quantiles, func(p float64) bool { return !(p > 0 && p < 1) }):
 		return nil, settings.Errorf("the quantiles %v, expected probabilities above 0 and below 1", o.Quantiles)
-	case o.Task != Predict && len(o.Quantiles) > 0:
-		return nil, settings.Errorf("quantiles with the task %s, expected %s", o.Task, Predict)
+	case slices.ContainsFunc(o.Above, func(c float64) bool { return c-c != 0 }):
+		return nil, settings.Errorf("probabilities above %v, expected finite numbers", o.Above)
+	case o.Task != Predict && len(o.Quantiles)+len(o.Above) > 0:
+		return nil, settings.Errorf("quantiles or probabilities above a number with the task %s, expected %s", o.Task, Predict)
 	case len(paths) == 0:
 		return nil, settings.Errorf("no files of rows")
 	case slices.Contains(paths, data.Stdin):

@@ -49,11 +49,7 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 
 // list returns the columns of the predictions p for the last batch of rows.
 func (o scoreOptions) list(p *valla.Prediction, rows *valla.Rows) (*listing.Predictions, error) {
-	out, err := listing.Of(p, o.Level, listing.IDs(rows)...)
-	if err != nil {
-		return nil, err
-	}
-	return out, out.AddQuantiles(p, o.Quantiles)
+	return listing.Of(p, listing.Options{Level: o.Level, Quantiles: o.Quantiles, Above: o.Above}, listing.IDs(rows)...)
 }
 
 // names writes the names of the columns to w. The part need not have rows.

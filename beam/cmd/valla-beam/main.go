@@ -43,6 +43,7 @@ var (
 	partSize = flag.Int64("part_size", 0, "bytes of a part, approximately (default 64 MiB)")
 	level    = flag.Float64("level", 0.95, "probability of the intervals, or of the sets of classes")
 	levels   = flag.String("quantiles", "", "with the task predict, regression: probabilities of further columns, such as 0.05,0.5,0.95")
+	above    = flag.String("above", "", "with the task predict, regression: numbers of further columns, the probabilities of larger targets, such as 100,200")
 	header   = flag.String("header", "", "whether the first row of a table of text names the columns: auto, yes, no")
 	held     = flag.String("validation_data", "", "with the task fit: `FILE` of held-out rows that choose the standard deviations")
 	server   = flag.Int("job_server", 0, "only run prism as a job server on this `PORT`")
@@ -117,7 +118,11 @@ func options() (pass.Options, error) {
 	if err != nil {
 		return pass.Options{}, fmt.Errorf("--quantiles %s: %w", *levels, err)
 	}
-	o := pass.Options{Task: pass.Task(*task), Header: cmp.Or(*header, "auto"), PartSize: *partSize, Quantiles: quantiles}
+	thresholds, err := numbers(*above)
+	if err != nil {
+		return pass.Options{}, fmt.Errorf("--above %s: %w", *above, err)
+	}
+	o := pass.Options{Task: pass.Task(*task), Header: cmp.Or(*header, "auto"), PartSize: *partSize, Quantiles: quantiles, Above: thresholds}
 	if o.Task == pass.Predict {
 		o.Level, o.Link = *level, valla.Probit
 	}

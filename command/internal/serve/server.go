@@ -22,6 +22,7 @@ type Server struct {
 	models   []*hosted          // models in the order of the options
 	handler  http.Handler       // handler of all paths
 	draining atomic.Bool        // whether new requests are refused
+	reserved atomic.Int64       // bytes of the answers under way
 	work     sync.WaitGroup     // work beside the requests
 	life     context.Context    // ends when the server is closed
 	stop     context.CancelFunc // ends life

@@ -56,6 +56,8 @@ type CalibrateOptions struct {
 	// calibrate.APS, which uses the Seed of the PredictOptions.
 	Sets string
 	Law  string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
+	// Level is a probability for which the rows must suffice with CalibrateConformal; 0: no level.
+	Level float64
 	// PredictOptions make the probabilities of classes for CalibrateConformal, and later predictions need the
 	// same Link. A temperature or a vector is found with the link Own if the posterior has Own, and with Probit
 	// otherwise.
@@ -76,6 +78,11 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	rows, err := m.Task.Examples(set, m.Dtype())
 	if err != nil {
 		return nil, err
+	}
+	if o.Method == CalibrateConformal {
+		if err := calibrate.Enough(rows.N(), o.Level); err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
 	}
 	e := Event{Action: ActionCalibrate, Method: o.Method, Program: Version(), Seed: o.Seed}
 	judges := jury{x: rows.X, y: set.Y, passes: &passes.Counter{Total: calibrationPasses(o.Method) * rows.N(), Tell: o.OnRows}}
@@ -224,7 +231,7 @@ func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return calibrate.Deviation(p.Mean, p.Variance, graph.Floats(rows.y))
+	return calibrate.Deviation(p.Additive(graph.Floats(rows.y)))
 }
 
 // logitTemperature finds the divisor of the logits of a classification.
@@ -284,7 +291,8 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 		return nil, nil, err
 	}
 	if !classes {
-		base.Calibration.Conformal = calibrate.Numbers(p.Mean, p.Variance, graph.Floats(rows.y), len(p.Targets))
+		mean, variance, y := p.Additive(graph.Floats(rows.y))
+		base.Calibration.Conformal = calibrate.Numbers(mean, variance, y, len(p.Targets))
 		return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 	}
 	labels, err := k.Labels(rows.y)

@@ -3,6 +3,7 @@ package valla
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -84,7 +85,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if fitted == nil {
-		return nil, runErr
+		if ctx.Err() != nil || errors.Is(runErr, ErrSetting) {
+			return nil, runErr
+		}
+		return nil, m.explainExtreme(set, runErr)
+	}
+	if far := m.extremeInput(set); far != "" {
+		rows.notes = append(rows.notes, "Check "+far+".")
 	}
 	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
 	if own := gp.MeanOf(fitted.Posterior); own != "" {
@@ -172,6 +179,9 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 		}
 		e.Notes = append(e.Notes, notes...)
 	}
+	if n := posterior.Medians(); n > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("On %d of %d rows the transformed target has no mean that says where targets are, so that predictions have the median for the mean: law=gaussian, or the likelihood gaussian, has a mean.", n, posterior.N()))
+	}
 	notes, err := m.warnings(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
 	return err
@@ -218,7 +228,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 
 // problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
+	p := gp.Problem{Net: m.network(), Likelihood: m.Task.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, division{}, err
 	}

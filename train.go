@@ -32,6 +32,9 @@ type TrainOptions struct {
 	// change. The loss is then −log p(target | outputs), and the parameters of the model are trained along with the
 	// weights. nil means Gaussian noise, for which the loss is the squared error.
 	Likelihood likelihood.Settings
+	// TargetTransform is the name of a function of the targets, which the network learns instead of the targets, see
+	// [task.Transform]; "" means none. Predictions and scores are in the units of the data.
+	TargetTransform string
 
 	Checkpoint string // path of a file that keeps the state of the training; "" means none
 	Resume     bool   // go on from the Checkpoint of an interrupted training with the same options and data
@@ -62,10 +65,11 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, runErr
 	}
-	if t.learner.none() {
-		err = t.model.estimateNoise(context.WithoutCancel(ctx), t.train)
-	} else {
+	if !t.learner.none() {
 		err = t.learner.adopt(t.model)
+	}
+	if err == nil && (t.learner.none() || t.model.Task.Size() > 1) {
+		err = t.model.estimateNoise(context.WithoutCancel(ctx), t.train)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -236,15 +240,18 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	if t.o.Likelihood != nil {
 		all["likelihood"] = t.model.Task.Likelihood().String()
 	}
+	if t.o.TargetTransform != "" {
+		all["target-transform"] = t.o.TargetTransform
+	}
 	return Event{
 		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
-		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res},
+		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.model.tailNotes(t.raw)},
 	}
 }
 
 // outputs returns the network's outputs [N,C] for inputs [N,…] in the network's units.
 func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	mean, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Mean(ctx, x)
+	mean, err := gp.Point{Net: m.network(), Dtype: m.Dtype()}.Mean(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -268,25 +275,4 @@ func (m *Model) meanLoss(ctx context.Context, e gp.Examples, one func(y, f []flo
 		sum += one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
 	}
 	return sum / float64(e.N()), nil
-}
-
-// estimateNoise sets the noise variance of a regression to the mean squared residual. A classification has no
-// noise.
-func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
-	r, ok := m.Task.Outputs.(*task.Regression)
-	if !ok {
-		return nil
-	}
-	loss, err := m.heldLoss(ctx, e)
-	if err != nil {
-		return err
-	}
-	v := loss / float64(m.Task.Size())
-	if !(v > 0 && v-v == 0) {
-		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
-	}
-	own := *r
-	own.NoiseVariance = v
-	m.Task.Outputs = &own
-	return nil
 }

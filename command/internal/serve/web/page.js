@@ -151,7 +151,7 @@ function told(target, row) {
     case "count": return `${target} = ${brief(get("q0.5"))}, ${brief(get("mean"))} ± ${brief(get("std"))} on average`;
     case "ordered": return `${target}: class ${brief(get("q0.5"))}`;
   }
-  return `${target} = ${brief(get("mean"))} ± ${brief(get("std"))}`;
+  return `${target} = ${brief(get("mean"))} ± ${brief(get("std") ?? Infinity)}`; // JSON has null for it
 }
 
 // spread tells the median, two intervals, and the probability above the threshold.
@@ -171,7 +171,7 @@ function drawNumbers(own, along, xs, column, here) {
   const get = (p, key) => of(target, p)(binary && (key === "lower" || key === "upper") ? "mean" : key);
   at("answer").textContent = model.targets.map((t) => told(t, own)).join("\n");
   at("details").textContent = model.targets.map((t) => spread(t, own)).filter((s) => s !== "").join("\n");
-  const share = `${Math.round(100 * (get(own, "epistemic") / get(own, "std")) ** 2)} %`;
+  const share = `${Math.round(100 * (get(own, "epistemic") / (get(own, "std") ?? Infinity)) ** 2)} %`;
   if (!column) {
     at("caption").textContent = `Of the variance, ${share} would vanish with more data.`;
     return;

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
@@ -42,6 +43,10 @@ type FitOptions struct {
 	// "student-t" and "mixture" fit this law to held-out rows, and "" lets held-out rows choose, see law.Fit. Without
 	// held-out rows and pseudo-rows the law is the Gaussian.
 	Law string
+	// Likelihood is the observation model that the fit takes in place of the Gaussian noise of a regression, such as
+	// Student's t: the network stays as it is, and the fit learns the parameters of the observation model. nil means
+	// the observation model with which the network was trained.
+	Likelihood likelihood.Settings
 
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
 	// method can estimate them; see gp.Estimator. The estimate takes a small part of the time of the fit.
@@ -68,6 +73,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 		return nil, err
 	}
 	start := time.Now()
+	if m, err = m.observed(set, o.Likelihood); err != nil {
+		return nil, err
+	}
 	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
 		return nil, err

@@ -115,6 +115,9 @@ func (m *Model) String() string {
 	if m.Posterior != nil {
 		name = m.Posterior.String()
 	}
+	if m.Laws != nil && m.lawful() {
+		name += ", law"
+	}
 	return name + m.Calibration.suffix()
 }
 

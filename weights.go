@@ -2,7 +2,9 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"gorgonia.org/tensor"
@@ -41,14 +43,14 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
 	var err error
 	if o.Network, err = o.Network.complete(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	if err := task.CheckRows(set); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	m, err := unscaled(set, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	load := layers.LoadOptions{Layout: o.Layout}
 	if infer {
@@ -57,7 +59,7 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 		}
 	}
 	if err := m.build(o.Network, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	if err := m.loadWeights(path, o.Network, load); err != nil {
 		return nil, err
@@ -67,10 +69,18 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 		err = m.estimateNoise(ctx, e)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network)}}}
 	return m, nil
+}
+
+// inFile returns an error with the path of the file before it, unless the error names the file itself.
+func inFile(path string, err error) error {
+	if errors.As(err, new(*fs.PathError)) || strings.HasPrefix(err.Error(), path+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // loadWeights gives the network the weights in a file.
@@ -94,7 +104,7 @@ func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
 		return nil, fmt.Errorf("expected columns of numbers without missing values, as the network has taken them, found %s", strings.Join(e.Summary(), "; "))
 	}
 	m := &Model{Task: task.Task{
-		Inputs:  task.Inputs{Features: set.Features, Shape: set.X.Shape()[1:].Clone(), Mean: o.Network.Mean, Std: o.Network.Std, Encoding: set.Encoding},
+		Inputs:  o.Network.scaled(set),
 		Outputs: &task.Regression{Names: set.Targets, NoiseVariance: 1},
 	}}
 	var err error

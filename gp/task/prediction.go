@@ -186,29 +186,41 @@ func (p *Prediction) Best() []int {
 // ClassName returns the text of class k: its label, or the number.
 func (p *Prediction) ClassName(k int) string { return className(p.Classes, p.Labels, k) }
 
-// MarshalJSON writes the scores in List as one object, with their names in lower case. A
-// score that is not finite, such as the NLL of a class of probability 0, is null.
-func (s Scores) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, v := range s.List {
-		if i > 0 {
-			b.WriteByte(',')
+// Document returns all scores by name, as a document of JSON has them: in lower case, with the target after "_", such as
+// "rmse_price"; their standard errors in "standard_errors"; and with a histogram "pit", for several targets "pit_price".
+// A number that is not finite, such as the NLL of a class of probability 0, is nil.
+func (s Scores) Document() map[string]any {
+	number := func(v float64) any {
+		if kernel.Finite(v) {
+			return v
 		}
-		name, err := json.Marshal(strings.ToLower(v.Name))
-		if err != nil {
-			return nil, err
-		}
-		value := []byte("null")
-		if kernel.Finite(v.Value) {
-			if value, err = json.Marshal(v.Value); err != nil {
-				return nil, err
-			}
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
+		return nil
 	}
-	b.WriteByte('}')
-	return []byte(b.String()), nil
+	out, errors := map[string]any{}, map[string]any{}
+	for _, v := range slices.Concat(s.List, s.More) {
+		name, target := v.split()
+		key := strings.ToLower(name) + target
+		out[key], errors[key] = number(v.Value), number(v.StandardError)
+	}
+	out["standard_errors"] = errors
+	for t, v := range s.PIT {
+		key := "pit"
+		if len(s.PIT) > 1 {
+			key += "_" + s.targets[t]
+		}
+		out[key] = v
+	}
+	return out
 }
+
+// split returns the name of a score without the name of the target, and the latter after "_", or "".
+func (s Score) split() (name, target string) {
+	name, target, several := strings.Cut(s.Name, " ")
+	if several {
+		target = "_" + target
+	}
+	return name, target
+}
+
+// MarshalJSON writes the Document.
+func (s Scores) MarshalJSON() ([]byte, error) { return json.Marshal(s.Document()) }

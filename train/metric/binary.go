@@ -31,15 +31,15 @@ func (b *Binary) Add(p float64, yes bool) {
 	}
 }
 
-// Result returns the scores of everything added so far, or [ErrEmpty].
+// Result returns the scores of everything added so far, or scores that are NaN and [ErrEmpty].
 func (b *Binary) Result() (BinaryScores, error) {
-	if len(b.p) == 0 {
-		return BinaryScores{}, ErrEmpty
+	s := BinaryScores{N: len(b.p), Brier: unknown, ECE: unknown, AUC: unknown, AP: unknown}
+	if s.N == 0 {
+		return s, ErrEmpty
 	}
-	s := BinaryScores{N: len(b.p), Brier: b.brier.Estimate(), AUC: unknown, AP: unknown}
-	s.ECE = eceOf(b.bins[:], float64(s.N), s.Brier.Value)
-	if math.IsNaN(s.Brier.Value) {
-		s.ECE = unknown
+	s.Brier = b.brier.Estimate()
+	if !math.IsNaN(s.Brier.Value) {
+		s.ECE = eceOf(b.bins[:], float64(s.N), s.Brier.Value)
 	}
 	if auc, err := AUCEstimate(b.p, b.yes); err == nil {
 		s.AUC = auc

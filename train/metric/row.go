@@ -78,7 +78,11 @@ func (r Row) held(i int) float64 {
 	if math.IsNaN(r.Y) {
 		return r.within(0.5-IntervalLevels[i]/2, 0.5+IntervalLevels[i]/2)
 	}
-	return step(r.Quantiles[2-i] <= r.Y && r.Y <= r.Quantiles[4+i])
+	lower, upper := r.Quantiles[2-i], r.Quantiles[4+i]
+	if math.IsNaN(lower + upper) {
+		return math.NaN()
+	}
+	return step(lower <= r.Y && r.Y <= upper)
 }
 
 // PoissonDeviance returns 2[y log(y/mean) − (y − mean)], twice the log-likelihood that a Poisson distribution with the

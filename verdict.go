@@ -60,10 +60,10 @@ func (v *Verdict) String() string {
 	if v.MAPCoverage > 0 || v.Coverage > 0 {
 		return text + fmt.Sprintf("; 95 %% intervals hold %.1f %% of them instead of %.1f %%", 100*v.Coverage, 100*v.MAPCoverage)
 	}
-	if v.MAPECE == 0 && v.ECE == 0 {
-		return text // targets of several numbers, such as bounds, have neither
+	if v.MAPECE > 0 || v.ECE > 0 {
+		text += fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
 	}
-	return text + fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
+	return text
 }
 
 // intervalLevel is the probability of the intervals of a Verdict.
@@ -117,8 +117,8 @@ func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, err
 		v.MAPECE, v.ECE, err = m.eces(network.Prediction, posterior.Prediction, y)
 		return v, err
 	}
-	if v.MAPCoverage, err = coverage(network.Prediction, y); err == nil {
-		v.Coverage, err = coverage(posterior.Prediction, y)
+	if v.MAPCoverage, err = coverage(network.Prediction, y, intervalLevel); err == nil {
+		v.Coverage, err = coverage(posterior.Prediction, y, intervalLevel)
 	}
 	return v, err
 }
@@ -138,14 +138,13 @@ func (m *Model) eces(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err e
 	return ofA, ofB, nil
 }
 
-// coverage returns the share of the targets inside their intervals, and 0 for targets of several numbers.
-func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
-	targets := graph.Floats(y)
-	if len(targets) != len(p.Mean) {
+// coverage returns the share of the targets inside their intervals of a level.
+func coverage(p *Prediction, y *tensor.Dense, level float64) (float64, error) {
+	if !p.Covers() {
 		return 0, nil
 	}
-	inside, _, err := p.Covered(targets, intervalLevel)
-	return float64(inside) / float64(len(targets)), err
+	inside, _, err := p.Covered(graph.Floats(y), level)
+	return inside / float64(len(p.Mean)), err
 }
 
 // cannotPredict wraps the error of a fitted model that does not predict rows.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train/metric"
 )
 
 // evalCommand is the command line of valla eval.
@@ -33,12 +34,19 @@ func newEval() *cobra.Command {
 scores are the negative log-likelihood (NLL) and the continuous ranked probability score
 (CRPS) of the predictive distribution, the root mean squared error (RMSE) of its mean, and
 the calibration error of its central intervals (CQM). Smaller is better. With several
-targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
-A classification is scored by the NLL of the class probabilities, the accuracy (ACC, larger is
-better), the expected calibration error (ECE) and the Brier score. The row MAP is the network
-alone. The next rows are the network with the posterior and, after valla calibrate, the calibrated
-predictions. A conformal calibration changes no score; it changes the coverage, which is the share
-of the targets inside their intervals, or of the classes inside their sets.`,
+targets the NLL is the sum over them, and each target has its own scores beside it. Counts
+have the deviance as well. Labels have the Brier score, the expected calibration error (ECE), and
+the area under the ROC curve (AUC) and the average precision (AP), which are larger for better
+predictions. Ordered classes have the ranked probability score (RPS) and the accuracy (ACC). A
+classification is scored by the NLL of the class probabilities, the ACC, the ECE and the Brier
+score. The row MAP is the network alone. The next rows are the network with the posterior and, after
+valla calibrate, the calibrated predictions. A conformal calibration changes none of these scores;
+it changes the coverage, which is the share of the targets inside their intervals, or of the
+classes inside their sets.
+
+With --json there are further scores: coverage, interval score and pinball losses at several levels,
+the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each score.
+nll_gain is how much smaller the NLL is than the NLL of MAP on the same rows.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -56,6 +64,7 @@ type evaluation struct {
 	links   []task.Link      // link of each method; "" for a regression
 	own     string           // sentence about a posterior with a mean of its own; may be ""
 	scores  []valla.Scores   // scores of each method
+	gains   []metric.Mean    // NLL of MAP less the NLL of each method
 	level   float64          // probability of the intervals or sets
 	covered []coverage.Tally // coverage of each method
 }
@@ -87,7 +96,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	for _, m := range models {
 		e.methods, scorers = append(e.methods, m.String()), append(scorers, m.Task.Scorer())
 	}
+	e.gains = make([]metric.Mean, len(models))
 	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
+		var network []float64 // NLLs of MAP
 		for i, m := range models {
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
@@ -95,6 +106,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			}
 			if err == nil {
 				err = e.covered[i].Add(p, graph.Floats(set.Y))
+			}
+			if err == nil {
+				network, err = e.gain(i, m, p, set, network)
 			}
 			if err != nil {
 				return fmt.Errorf("evaluate: %w", err)
@@ -112,21 +126,31 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	return err
 }
 
+// gain adds the gains of method i, whose model m has the predictions p for a set, over the NLLs of MAP. It returns
+// these NLLs.
+func (e *evaluation) gain(i int, m *valla.Model, p *valla.Prediction, set *data.Set, network []float64) ([]float64, error) {
+	nlls, err := m.Task.NLLs(p, set.Y)
+	if i == 0 {
+		network = nlls
+	}
+	for k, v := range nlls {
+		e.gains[i].Add(network[k] - v)
+	}
+	return network, err
+}
+
 // document returns what --json prints: the scores of each method under the names of the table
 // in lower case. With several targets the keys are rmse_TARGET, crps_TARGET and so on, where
 // TARGET keeps its case.
 func (e evaluation) document() map[string]any {
 	var methods []map[string]any
 	for i, name := range e.methods {
-		scores := map[string]any{"method": name}
-		for _, s := range e.scores[i].List {
-			kind, target, several := strings.Cut(s.Name, " ")
-			key := strings.ToLower(kind)
-			if several {
-				key += "_" + target
-			}
-			scores[key] = s.Value
+		all := e.scores[i]
+		if g := e.gains[i].Estimate(); i > 0 {
+			all.More = append(slices.Clone(all.More), task.Score{Name: "nll_gain", Value: g.Value, StandardError: g.StandardError})
 		}
+		scores := all.Document()
+		scores["method"] = name
 		if share, size := e.covered[i].Means(); share != nil {
 			scores["level"], scores["coverage"] = e.level, *share
 			if e.classes {
@@ -149,6 +173,9 @@ func (e evaluation) text() string {
 	header := table.Row{""}
 	for _, s := range e.scores[0].List {
 		header = append(header, s.Name)
+		if s.Name == "NLL" {
+			header = append(header, "± s.e.")
+		}
 	}
 	w := newTable(header)
 	alignRight(w, len(header))
@@ -156,6 +183,9 @@ func (e evaluation) text() string {
 		row := table.Row{name}
 		for _, s := range e.scores[i].List {
 			row = append(row, fmt.Sprintf("%.4f", s.Value))
+			if s.Name == "NLL" {
+				row = append(row, fmt.Sprintf("%.2g", s.StandardError))
+			}
 		}
 		w.AppendRow(row)
 	}
@@ -167,7 +197,20 @@ func (e evaluation) text() string {
 	if e.own != "" {
 		own = e.own + "\n"
 	}
-	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage(), own)
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage()+e.difference(), own)
+}
+
+// difference returns a line about the NLLs of the methods on the same rows.
+func (e evaluation) difference() string {
+	var parts []string
+	for i, name := range e.methods[1:] {
+		g := e.gains[i+1].Estimate()
+		parts = append(parts, fmt.Sprintf("%+.4f ± %.2g by %s", -g.Value, g.StandardError, name))
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("the NLL of MAP changes by %s\n", strings.Join(parts, "; "))
 }
 
 // link returns the names of the links of the methods, each once.

@@ -462,7 +462,7 @@ func TestConformal(t *testing.T) {
 		t.Errorf("bounds %v and %v, error %v", lower, upper, err)
 	}
 	if n, _, err := p.Covered([]float64{5, 4, -5, 0}, 0.5); err != nil || n != 2 {
-		t.Errorf("%d covered, error %v", n, err)
+		t.Errorf("%g covered, error %v", n, err)
 	}
 	if _, _, err := p.Interval(0.8); !errors.Is(err, settings.ErrSetting) {
 		t.Errorf("too few rows: %v", err)
@@ -478,7 +478,7 @@ func TestConformal(t *testing.T) {
 		}
 	}
 	if n, size, err := c.Covered([]float64{1, 1, 0, 1}, 0.5); err != nil || n != 2 || size != 1 {
-		t.Errorf("%d covered by sets of %g classes, error %v", n, size, err)
+		t.Errorf("%g covered by sets of %g classes, error %v", n, size, err)
 	}
 	for _, none := range []*Prediction{p, {Targets: c.Targets, Classes: c.Classes, Probs: c.Probs}} {
 		if _, err := none.Sets(0.5); !errors.Is(err, settings.ErrSetting) {

@@ -140,26 +140,8 @@ func (p *Prediction) SetNames(level float64) ([]string, error) {
 	return out, nil
 }
 
-// Covered returns how many of the targets y lie in the intervals of a level, or in the sets of classes, and the
-// mean size of the sets. y is [N,T] in regression and [N] in classification. In regression the size is 0.
-func (p *Prediction) Covered(y []float64, level float64) (inside int, size float64, err error) {
-	if p.Classes != nil {
-		return p.coveredBySets(y, level)
-	}
-	lower, upper, err := p.Interval(level)
-	if err != nil {
-		return 0, 0, err
-	}
-	for i, v := range y {
-		if lower[i] <= v && v <= upper[i] {
-			inside++
-		}
-	}
-	return inside, 0, nil
-}
-
 // coveredBySets is Covered in classification.
-func (p *Prediction) coveredBySets(y []float64, level float64) (inside int, size float64, err error) {
+func (p *Prediction) coveredBySets(y []float64, level float64) (inside, size float64, err error) {
 	sets, err := p.Sets(level)
 	if err != nil {
 		return 0, 0, err

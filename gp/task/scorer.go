@@ -3,7 +3,6 @@ package task
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -77,7 +76,8 @@ func (p *Prediction) scoredQuantiles() [][]float64 {
 
 // addValue adds value i of a prediction for the target y [W].
 func (s *targetScorer) addValue(p *Prediction, i int, y []float64, quantiles [][]float64) {
-	o, kind := p.outcome(i, y), likelihood.Number
+	t := max(1, len(p.Targets))
+	o, kind := p.Outcome(i/t, i%t, y), likelihood.Number
 	if p.spread.likelihood != nil {
 		kind = p.spread.likelihood.Kind()
 	}
@@ -121,19 +121,6 @@ func mode(d likelihood.Distribution) float64 {
 			return best
 		}
 	}
-}
-
-// outcome returns what the target y [W] says about value i, in the units of the data: the Scale is 1.
-func (p *Prediction) outcome(i int, y []float64) likelihood.Outcome {
-	t, s := max(1, len(p.Targets)), &p.spread
-	if len(y) == 1 {
-		return likelihood.Outcome{Distribution: p.Distribution(i/t, i%t), Scale: 1, Lower: y[0], Upper: y[0]}
-	}
-	shift, scale := s.of.scale(i % t)
-	scaled := slices.Clone(y)
-	likelihood.Rescale(s.likelihood, scaled, func(v float64) float64 { return (v - shift) / scale })
-	o := likelihood.OutcomeOf(s.likelihood, i%t, scaled, s.mean[i], s.variance[i])
-	return likelihood.Outcome{Distribution: inUnits{o.Distribution, shift, scale * o.Scale}, Scale: 1, Lower: o.Lower*scale + shift, Upper: o.Upper*scale + shift}
 }
 
 // crpsOf returns the CRPS of a distribution at a number between bounds, see likelihood.CRPSBetween.

@@ -110,7 +110,7 @@ func (r *Regression) addGaussian(mean, variance, y float64) {
 func (r *Regression) AddRow(row Row) {
 	var covered [levels]float64
 	for i := range covered {
-		covered[i] = row.within(0.5-Level(i)/2, 0.5+Level(i)/2)
+		covered[i] = row.Within(0.5-Level(i)/2, 0.5+Level(i)/2)
 	}
 	r.add(row, covered)
 }

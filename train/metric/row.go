@@ -31,9 +31,9 @@ var IntervalLevels = [3]float64{0.5, 0.9, 0.95}
 // PITBins is the number of bins of the PIT histogram.
 const PITBins = 10
 
-// within returns which share of the probabilities from Below to UpTo lies between two probabilities. This share is
+// Within returns which share of the probabilities from Below to UpTo lies between two probabilities. This share is
 // 0 or 1 where Below and UpTo are equal, and then a bound does not lie within.
-func (r Row) within(from, to float64) float64 {
+func (r Row) Within(from, to float64) float64 {
 	if r.UpTo > r.Below {
 		return max(0, min(r.UpTo, to)-max(r.Below, from)) / (r.UpTo - r.Below)
 	}
@@ -53,7 +53,7 @@ func (r Row) pit(histogram *[PITBins]float64) {
 		return
 	}
 	for b := range histogram {
-		histogram[b] += r.within(float64(b)/PITBins, float64(b+1)/PITBins)
+		histogram[b] += r.Within(float64(b)/PITBins, float64(b+1)/PITBins)
 	}
 }
 
@@ -76,7 +76,7 @@ func IntervalScore(level, lower, upper, y float64) float64 {
 // given the bounds, that the target lies in the interval.
 func (r Row) held(i int) float64 {
 	if math.IsNaN(r.Y) {
-		return r.within(0.5-IntervalLevels[i]/2, 0.5+IntervalLevels[i]/2)
+		return r.Within(0.5-IntervalLevels[i]/2, 0.5+IntervalLevels[i]/2)
 	}
 	lower, upper := r.Quantiles[2-i], r.Quantiles[4+i]
 	if math.IsNaN(lower + upper) {

@@ -148,13 +148,18 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	network, posterior, err := m.both(ctx, jury)
+	alone, err := m.alone(ctx, p.Validation, rows)
+	if err != nil {
+		return err
+	}
+	network, posterior, err := m.both(ctx, alone, jury)
 	if err != nil {
 		return err
 	}
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
+	e.Verdict.MAPLaw = families(alone.Laws)
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {

@@ -35,6 +35,11 @@ func (p *Prediction) Covers() bool {
 	return p.spread.likelihood == nil || p.spread.likelihood.Kind() != likelihood.Binary
 }
 
+// Whole reports whether the targets are whole numbers: counts, labels or ordered classes.
+func (p *Prediction) Whole() bool {
+	return p.spread.likelihood != nil && p.spread.likelihood.Kind() != likelihood.Number
+}
+
 // Covered returns how many of the targets y lie in the intervals of a level, or in the sets of classes, and the
 // mean size of the sets. y is [N,T·W] in regression and [N] in classification. A target of which bounds are known counts
 // by the probability, given the bounds, that it lies in the interval. In regression the size is 0.

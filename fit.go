@@ -159,7 +159,7 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
-	e.Verdict.MAPLaw = families(alone.Laws)
+	e.Verdict.MAPLaw, e.MAPLaws = families(alone.Laws), alone.Laws
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {

@@ -46,7 +46,9 @@ classes inside their sets.
 
 With --json there are further scores: coverage, interval score and pinball losses at several levels,
 the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each score.
-nll_gain is how much smaller the NLL is than the NLL of MAP on the same rows.`,
+nll_gain is how much smaller the NLL is than the NLL of the network alone on the same rows. Where the
+posterior has a law of the residuals other than the Gaussian, the network alone also has a row with a
+law of this family, with which the posterior is compared.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -64,7 +66,8 @@ type evaluation struct {
 	links   []task.Link      // link of each method; "" for a regression
 	own     string           // sentence about a posterior with a mean of its own; may be ""
 	scores  []valla.Scores   // scores of each method
-	gains   []metric.Mean    // NLL of MAP less the NLL of each method
+	network int              // the method that is the network alone, with a law of the residuals if the posterior has one
+	gains   []metric.Mean    // NLL of this network less the NLL of each later method
 	level   float64          // probability of the intervals or sets
 	covered []coverage.Tally // coverage of each method
 }
@@ -77,8 +80,8 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	models := assess.Models(m)
-	e := evaluation{targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
+	models, network := assess.Models(m)
+	e := evaluation{network: network, targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
 	e.covered = slices.Repeat([]coverage.Tally{{Level: c.Level}}, len(models))
 	_, e.classes = m.Task.Outputs.(*task.Classification)
 	if m.Posterior != nil {
@@ -98,7 +101,7 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	}
 	e.gains = make([]metric.Mean, len(models))
 	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
-		var network []float64 // NLLs of MAP
+		var network []float64 // NLLs
 		for i, m := range models {
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
@@ -126,11 +129,11 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	return err
 }
 
-// gain adds the gains of method i, whose model m has the predictions p for a set, over the NLLs of MAP. It returns
-// these NLLs.
+// gain adds the gains of method i, whose model m has the predictions p for a set, over the NLLs of the network alone.
+// It returns these NLLs.
 func (e *evaluation) gain(i int, m *valla.Model, p *valla.Prediction, set *data.Set, network []float64) ([]float64, error) {
 	nlls, err := m.Task.NLLs(p, set.Y)
-	if i == 0 {
+	if i <= e.network {
 		network = nlls
 	}
 	for k, v := range nlls {
@@ -146,7 +149,7 @@ func (e evaluation) document() map[string]any {
 	var methods []map[string]any
 	for i, name := range e.methods {
 		all := e.scores[i]
-		if g := e.gains[i].Estimate(); i > 0 {
+		if g := e.gains[i].Estimate(); i > e.network {
 			all.More = append(slices.Clone(all.More), task.Score{Name: "nll_gain", Value: g.Value, StandardError: g.StandardError})
 		}
 		scores := all.Document()
@@ -203,14 +206,14 @@ func (e evaluation) text() string {
 // difference returns a line about the NLLs of the methods on the same rows.
 func (e evaluation) difference() string {
 	var parts []string
-	for i, name := range e.methods[1:] {
-		g := e.gains[i+1].Estimate()
+	for i, name := range e.methods[e.network+1:] {
+		g := e.gains[e.network+1+i].Estimate()
 		parts = append(parts, fmt.Sprintf("%+.4f ± %.2g by %s", -g.Value, g.StandardError, name))
 	}
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf("the NLL of MAP changes by %s\n", strings.Join(parts, "; "))
+	return fmt.Sprintf("the NLL of %s changes by %s\n", e.methods[e.network], strings.Join(parts, "; "))
 }
 
 // link returns the names of the links of the methods, each once.

@@ -90,14 +90,15 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	}
 	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
 	page.Notes = append(append(page.Notes, familiar(m, set.N())...), notes...)
-	s := subject{m: m, set: set, all: list, is: list[len(Models(m))-1], level: o.Level}
+	models, network := Models(m)
+	s := subject{m: m, set: set, all: list, is: list[len(models)-1], level: o.Level}
 	if set.Features != nil {
 		s.x = graph.Floats(set.X)
 	}
 	if s.nlls, err = m.Task.NLLs(s.is.p, set.Y); err != nil {
 		return nil, err
 	}
-	if err := page.summarize(s, list[0]); err != nil {
+	if err := page.summarize(s, list[network]); err != nil {
 		return nil, err
 	}
 	if classes(m) {

@@ -3,6 +3,7 @@ package assess
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-valla/valla"
@@ -22,17 +23,21 @@ type candidate struct {
 	scores valla.Scores      // scores of p against y
 }
 
-// Models returns the network of m alone and, if m has them, the network with the posterior and the calibrated
-// model. The last of these predicts as m does.
-func Models(m *valla.Model) []*valla.Model {
-	all := []*valla.Model{m.MAP()}
+// Models returns the network of m alone and, if m has them, the network with a law of the residuals, the network with the
+// posterior and the calibrated model. The last of these predicts as m does. The index network has the model with
+// which m is to be compared, see valla.Model.Alone.
+func Models(m *valla.Model) (all []*valla.Model, network int) {
+	all = []*valla.Model{m.MAP()}
+	if alone := m.Alone(); alone.Laws != nil {
+		all, network = append(all, alone), 1
+	}
 	if m.Posterior != nil {
 		all = append(all, m.Uncalibrated())
 	}
 	if m.Calibration != nil {
 		all = append(all, m)
 	}
-	return all
+	return all, network
 }
 
 // leastToCross is the least number of rows for which each half chooses a temperature for the other
@@ -43,11 +48,12 @@ const leastToCross = 20
 // calibrated model, and the first two of these with a temperature. Notes say what could not be
 // compared.
 func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
-	models := Models(m)
-	base := models
+	models, network := Models(m)
+	base := slices.Clone(models) // models without a law of the network alone and without a calibration
 	if m.Calibration != nil {
-		base = models[:len(models)-1]
+		base = base[:len(base)-1]
 	}
+	base = slices.Delete(base, 1, 1+network)
 	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
 	if set.N() >= leastToCross {
 		all.Total += crossedPasses * len(base) * set.N()

@@ -78,6 +78,8 @@ type Event struct {
 	Seconds     float64  `json:"seconds"`                // wall time; a resumed run counts from its resumption
 	Verdict     *Verdict `json:"verdict,omitempty"`      // of a fit
 	UsualSpread float64  `json:"usual_spread,omitempty"` // after a fit or a calibration, see [Model.UsualSpread]
+	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
+	Marks []uint64 `json:"marks,omitempty"`
 	// MAPLaws are the laws of the residuals of the network alone [T] with which the verdict judges it, see [Model.Alone];
 	// nil means Gaussians.
 	MAPLaws []law.Law `json:"map_laws,omitempty"`

@@ -225,7 +225,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 		all["likelihood"] = t.model.Task.Likelihood().String()
 	}
 	return Event{
-		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
+		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(), Marks: marksOf(t.raw),
 		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res},
 	}
 }

@@ -70,6 +70,9 @@ type evaluation struct {
 	gains   []metric.Mean    // NLL of this network less the NLL of each later method
 	level   float64          // probability of the intervals or sets
 	covered []coverage.Tally // coverage of each method
+	off     coverage.Check   // levels that the intervals of the last method do not hold
+	remedy  string           // what to do about them, a sentence
+	seen    *valla.Seen      // finds rows of the training
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
@@ -81,7 +84,7 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	models, network := assess.Models(m)
-	e := evaluation{network: network, targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
+	e := evaluation{network: network, seen: m.Seen(), remedy: assess.Remedy(m), targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
 	e.covered = slices.Repeat([]coverage.Tally{{Level: c.Level}}, len(models))
 	_, e.classes = m.Task.Outputs.(*task.Classification)
 	if m.Posterior != nil {
@@ -102,6 +105,7 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	e.gains = make([]metric.Mean, len(models))
 	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
 		var network []float64 // NLLs
+		e.seen.Add(set)
 		for i, m := range models {
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
@@ -109,6 +113,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			}
 			if err == nil {
 				err = e.covered[i].Add(p, graph.Floats(set.Y))
+			}
+			if err == nil && i == len(models)-1 {
+				err = e.off.Add(p, graph.Floats(set.Y))
 			}
 			if err == nil {
 				network, err = e.gain(i, m, p, set, network)
@@ -169,6 +176,12 @@ func (e evaluation) document() map[string]any {
 	if e.own != "" {
 		doc["own_mean"] = e.own
 	}
+	if share := e.seen.Share(); share > 0 {
+		doc["seen"] = share
+	}
+	if off := e.off.String(); off != "" {
+		doc["off"] = off
+	}
 	return doc
 }
 
@@ -200,7 +213,7 @@ func (e evaluation) text() string {
 	if e.own != "" {
 		own = e.own + "\n"
 	}
-	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage()+e.difference(), own)
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage()+e.difference()+e.doubts(), own)
 }
 
 // difference returns a line about the NLLs of the methods on the same rows.
@@ -214,6 +227,18 @@ func (e evaluation) difference() string {
 		return ""
 	}
 	return fmt.Sprintf("the NLL of %s changes by %s\n", e.methods[e.network], strings.Join(parts, "; "))
+}
+
+// doubts returns lines about rows that trained the model, and about intervals that do not hold their level.
+func (e evaluation) doubts() string {
+	text := ""
+	if off := e.off.String(); off != "" {
+		text = strings.TrimSpace(off+" by "+e.methods[len(e.methods)-1]+". "+e.remedy) + "\n"
+	}
+	if seen := assess.SeenNote(e.seen.Share()); seen != "" {
+		text += seen + "\n"
+	}
+	return text
 }
 
 // link returns the names of the links of the methods, each once.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -89,7 +90,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 		return nil, err
 	}
 	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
-	page.Notes = append(append(page.Notes, familiar(m, set.N())...), notes...)
+	page.Notes = append(append(page.Notes, familiar(m, set)...), notes...)
 	models, network := Models(m)
 	s := subject{m: m, set: set, all: list, is: list[len(models)-1], level: o.Level}
 	if set.Features != nil {
@@ -122,12 +123,32 @@ type subject struct {
 	level float64      // probability of intervals and sets
 }
 
-// familiar returns a warning if the network was trained on a table of as many rows.
-func familiar(m *valla.Model, rows int) []string {
-	for _, e := range m.History {
-		if e.Action == valla.ActionTrain && (rows == e.Rows || rows == e.Rows+e.ValidationRows) {
-			return []string{fmt.Sprintf("The network was trained on a table of %d rows, too. If these are the same rows, the page says little about new ones.", rows)}
-		}
+// manySeen is the share of rows of the training from which on a note says so. Some rows of a new table may be equal to
+// rows of the training by chance.
+const manySeen = 0.1
+
+// SeenNote returns a sentence about the share of the rows that are rows of the training or of the fit; "" for few.
+func SeenNote(share float64) string {
+	if share < manySeen {
+		return ""
+	}
+	return fmt.Sprintf("About %.0f %% of these rows are rows to which the network was trained or the posterior was fitted. They say little about new rows.", 100*share)
+}
+
+// Remedy returns a sentence on what corrects intervals of m that do not hold their level; "" where nothing does.
+func Remedy(m *valla.Model) string {
+	if m.Calibration != nil || m.Likelihood().Width() > 1 {
+		return ""
+	}
+	return "valla calibrate --method conformal corrects them by rows that neither training nor fit has used."
+}
+
+// familiar returns a warning if rows of a set are rows of the training.
+func familiar(m *valla.Model, set *data.Set) []string {
+	seen := m.Seen()
+	seen.Add(set)
+	if note := SeenNote(seen.Share()); note != "" {
+		return []string{note}
 	}
 	return nil
 }
@@ -140,6 +161,13 @@ func (p *Page) summarize(s subject, network candidate) error {
 			return err
 		}
 		p.Summary = append(p.Summary, compare(s.nlls, before, s.is.Name))
+	}
+	var off coverage.Check
+	if err := off.Add(s.is.p, s.is.y); err != nil {
+		return err
+	}
+	if text := off.String(); text != "" {
+		p.Summary = append(p.Summary, strings.TrimSpace(text+". "+Remedy(s.m)))
 	}
 	tally := coverage.Tally{Level: s.level}
 	if err := tally.Add(s.is.p, s.is.y); err != nil {
@@ -159,16 +187,13 @@ func (p *Page) summarize(s subject, network candidate) error {
 	return nil
 }
 
-// matters is the least difference of two mean NLLs that counts.
-const matters = 0.001
-
 // compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
 // the NLLs of the same rows, and name is the name of the model.
 func compare(model, network []float64, name string) string {
 	mean, err := kernel.MeanDifference(model, network)
 	verdict := "that is no clear difference"
 	switch {
-	case math.Abs(mean) < matters:
+	case math.Abs(mean) < valla.LeastDifference:
 		verdict = "that is next to nothing"
 	case mean < -2*err:
 		verdict = "the error bars help"

@@ -132,7 +132,7 @@ func TestNumbers(t *testing.T) {
 	if !strings.Contains(html, "a &lt;b&gt;.csv") {
 		t.Error("the name of the file is not quoted")
 	}
-	if p, _ = pageOf(t, m, sample(150, 1, []string{"y"}, 0), Options{}); len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "150 rows") {
+	if p, _ = pageOf(t, m, sample(150, 1, []string{"y"}, 0), Options{}); len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "About 90 % of these rows") {
 		t.Errorf("notes %q on rows of the training", p.Notes)
 	}
 }

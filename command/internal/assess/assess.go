@@ -31,13 +31,17 @@ type Options struct {
 // Page is the content of the page.
 type Page struct {
 	Options
-	Name    string   // name of the model's method
-	Rows    int      // number of rows
-	Targets []string // names of the targets
-	Summary []string // sentences about the error bars
-	Scores  Table    // scores of the candidates
-	Parts   []Part   // a section for each target, or one section for a classification
-	Program string   // version of the program
+	Name    string      // name of the model's method
+	Rows    int         // number of rows
+	Targets []string    // names of the targets
+	Summary []string    // sentences about the error bars
+	Scores  Table       // scores of the candidates
+	Help    [][2]string // names of the scores, and what they are
+	Larger  string      // names of the scores of which more is better; "" for none
+	Noise   bool        // whether the network alone has a noise
+	Hot     bool        // whether there are candidates with a temperature
+	Parts   []Part      // a section for each target, or one section for a classification
+	Program string      // version of the program
 }
 
 // Part is a section of the page: about one target of a regression, or about a classification.
@@ -73,9 +77,6 @@ type Cell struct {
 // New returns the page that compares the predictions of m for the rows of set with their targets. If
 // ctx ends first, New returns the error of ctx.
 func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, error) {
-	if l := m.Likelihood(); l.Width() > 1 {
-		return nil, fmt.Errorf("a report needs targets of one number, and those of the likelihood %v have %d", l, l.Width())
-	}
 	if o.Level == 0 {
 		o.Level = 0.95
 	}
@@ -90,6 +91,8 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 		return nil, err
 	}
 	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
+	page.Help, page.Larger = glossary(list)
+	page.Noise, page.Hot = m.NoiseStds() != nil, strings.HasSuffix(list[len(list)-1].Name, "temperature")
 	page.Notes = append(append(page.Notes, familiar(m, set)...), notes...)
 	models, network := Models(m)
 	s := subject{m: m, set: set, all: list, is: list[len(models)-1], level: o.Level}
@@ -106,7 +109,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 		page.Parts = []Part{s.classes()}
 		return page, nil
 	}
-	for t := range page.Targets {
+	for t := range s.is.p.Targets {
 		page.Parts = append(page.Parts, s.target(t))
 	}
 	return page, nil
@@ -204,8 +207,8 @@ func compare(model, network []float64, name string) string {
 		kernel.Mean(model), name, kernel.Mean(network), mean, err, verdict)
 }
 
-// scores returns the table of the scores of all candidates. It marks the best number of each column,
-// unless all are equal.
+// scores returns the table of the scores of all candidates, each with its standard error. It marks the best number of
+// each column, unless all are equal.
 func scores(list []candidate) Table {
 	t := Table{Title: "Scores", Head: []string{""}, Rows: make([][]Cell, len(list))}
 	for i, c := range list {
@@ -215,13 +218,17 @@ func scores(list []candidate) Table {
 		t.Head = append(t.Head, s.Name)
 		var column []float64 // numbers as the table shows them
 		for i, c := range list {
-			text := fmt.Sprintf("%.4f", c.scores.List[k].Value)
+			own := c.scores.List[k]
+			text := fmt.Sprintf("%.4f", own.Value)
 			v, _ := strconv.ParseFloat(text, 64) // the text is a number
+			if own.StandardError > 0 {
+				text += fmt.Sprintf(" ± %.2g", own.StandardError)
+			}
 			column, t.Rows[i] = append(column, v), append(t.Rows[i], Cell{Text: text})
 		}
 		low, high := slices.Min(column), slices.Max(column)
 		best := low
-		if s.Name == "ACC" {
+		if s.Larger {
 			best = high
 		}
 		for i, v := range column {

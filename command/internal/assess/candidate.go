@@ -12,6 +12,8 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
 )
 
@@ -19,7 +21,8 @@ import (
 type candidate struct {
 	Name   string            // name in tables and legends
 	p      *valla.Prediction // predictions for N rows
-	y      []float64         // targets [N,T], in the order of p
+	y      []float64         // targets [N,T·W], in the order of p
+	pits   []metric.Row      // see pits
 	scores valla.Scores      // scores of p against y
 }
 
@@ -82,7 +85,7 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 			return nil, nil, ctx.Err()
 		}
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s has no temperature: %s.", model, strings.TrimPrefix(err.Error(), "calibrate: ")))
+			notes = append(notes, fmt.Sprintf("%s has no temperature: %s.", model, strings.TrimPrefix(strings.TrimPrefix(err.Error(), "calibrate: "), settings.ErrSetting.Error()+": ")))
 			continue
 		}
 		if list, err = add(list, m, model.String()+" + temperature", p, y); err != nil {
@@ -95,7 +98,8 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 // add appends the candidate with predictions p for the targets y to list.
 func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
 	s, err := m.Task.Score(p, y)
-	return append(list, candidate{name, p, graph.Floats(y), s}), err
+	values := graph.Floats(y)
+	return append(list, candidate{name, p, values, pits(p, values), s}), err
 }
 
 // crossedPasses is the number of times that crossed predicts each row: three times to choose a

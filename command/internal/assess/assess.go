@@ -185,8 +185,11 @@ func (p *Page) summarize(s subject, network candidate) error {
 	if s.is.p.Classes != nil {
 		name, kind, holds = "sets", fmt.Sprintf("sets, of %.2f classes on average,", *size), "classes"
 	}
-	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.",
-		100*s.level, kind, 100**share, holds, name, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
+	exact := fmt.Sprintf("Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.", name, 100*max(0, s.level-spread), 100*min(1, s.level+spread))
+	if s.is.p.Whole() {
+		exact = "Exact intervals of whole numbers hold their level or more."
+	}
+	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. %s", 100*s.level, kind, 100**share, holds, exact))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
@@ -48,7 +49,7 @@ func Models(m *valla.Model) (all []*valla.Model, network int) {
 const leastToCross = 20
 
 // candidates returns what the page compares: the network alone, the network with the posterior, the
-// calibrated model, and the first two of these with a temperature. Notes say what could not be
+// calibrated model, and the first two of these with a temperature, which only Gaussian noise and logits can have. Notes say what could not be
 // compared.
 func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
 	models, network := Models(m)
@@ -58,7 +59,8 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 	}
 	base = slices.Delete(base, 1, 1+network)
 	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
-	if set.N() >= leastToCross {
+	crosses := likelihood.IsClass(m.Likelihood()) || likelihood.IsGaussian(m.Likelihood())
+	if crosses && set.N() >= leastToCross {
 		all.Total += crossedPasses * len(base) * set.N()
 	}
 	for _, model := range models {
@@ -70,6 +72,9 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 		if list, err = add(list, m, model.String(), p, set.Y); err != nil {
 			return nil, nil, err
 		}
+	}
+	if !crosses {
+		return list, nil, nil
 	}
 	if set.N() < leastToCross {
 		return list, []string{fmt.Sprintf("%d rows are too few for a temperature that one half of them chooses for the other.", set.N())}, nil

@@ -48,10 +48,11 @@ func (s subject) target(t int) Part {
 
 // pit returns the histogram of the CDF at the targets.
 func (s subject) pit(t int) Figure {
-	list := []figure.Series{{Name: "exact", X: []float64{0, 1}, Y: []float64{1. / metric.PITBins, 1. / metric.PITBins}}}
-	for _, c := range s.all {
-		list = append(list, figure.Histogram(c.Name, c.scores.PIT[t], 1))
+	list := []figure.Series{figure.Histogram(s.all[0].Name, s.all[0].scores.PIT[t], 1)}
+	if s.is.Name != s.all[0].Name {
+		list = append(list, figure.Histogram(s.is.Name, s.is.scores.PIT[t], 1))
 	}
+	list = append(list, figure.Series{Name: "exact", X: []float64{0, 1}, Y: []float64{1. / metric.PITBins, 1. / metric.PITBins}})
 	return Figure{"Is the form of the distributions right?",
 		"The PIT: the probability that the prediction gives to values up to the target, in ten bins. The line is even if the distributions are right. A line that is high on both sides means error bars that are too small, a hill in the middle error bars that are too large, a slope predictions that are too small or too large.",
 		figure.Curves(figure.Axes{X: "probability of values up to the target", Y: "share of the rows", Zero: true}, list)}

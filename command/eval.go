@@ -44,11 +44,11 @@ valla calibrate, the calibrated predictions. A conformal calibration changes non
 it changes the coverage, which is the share of the targets inside their intervals, or of the
 classes inside their sets.
 
-With --json there are further scores: coverage, interval score and pinball losses at several levels,
-the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each score.
-nll_gain is how much smaller the NLL is than the NLL of the network alone on the same rows. Where the
-posterior has a law of the residuals other than the Gaussian, the network alone also has a row with a
-law of this family, with which the posterior is compared.`,
+With --json, details has further scores: coverage, interval score and pinball losses at several
+levels, the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each
+score. nll_gain is how much smaller the NLL is than the NLL of the network alone on the same rows.
+Where the posterior has a law of the residuals other than the Gaussian, the network alone also has
+a row with a law of this family, with which the posterior is compared.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -153,14 +153,15 @@ func (e *evaluation) gain(i int, m *valla.Model, p *valla.Prediction, set *data.
 // in lower case. With several targets the keys are rmse_TARGET, crps_TARGET and so on, where
 // TARGET keeps its case.
 func (e evaluation) document() map[string]any {
-	var methods []map[string]any
+	var methods, details []map[string]any
 	for i, name := range e.methods {
 		all := e.scores[i]
 		if g := e.gains[i].Estimate(); i > e.network {
 			all.More = append(slices.Clone(all.More), task.Score{Name: "nll_gain", Value: g.Value, StandardError: g.StandardError})
 		}
-		scores := all.Document()
-		scores["method"] = name
+		scores, more := all.Document(), all.Details()
+		scores["method"], more["method"] = name, name
+		details = append(details, more)
 		if share, size := e.covered[i].Means(); share != nil {
 			scores["level"], scores["coverage"] = e.level, *share
 			if e.classes {
@@ -169,7 +170,7 @@ func (e evaluation) document() map[string]any {
 		}
 		methods = append(methods, scores)
 	}
-	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods}
+	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods, "details": details}
 	if e.classes {
 		doc["link"] = e.links[len(e.links)-1]
 	}

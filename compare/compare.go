@@ -68,6 +68,8 @@ type Result struct {
 	Behind        float64      `json:"behind"`         // NLL less the smallest NLL of all results
 	BehindError   float64      `json:"behind_error"`   // standard error of Behind, from the rows' differences
 	Scores        valla.Scores `json:"scores"`         // on the rows that judge
+	// Details are further scores, and standard errors, see valla.Scores.Details.
+	Details map[string]any `json:"details"`
 
 	// Coverage is the share of the targets in intervals of the Level; with a conformal calibration of a
 	// classifier it is the share of the classes in their sets. nil where there are no intervals and sets.

@@ -377,16 +377,17 @@ func TestClassScores(t *testing.T) {
 
 func TestScoresJSON(t *testing.T) {
 	for want, s := range map[string]Scores{
-		`{"nll":0.5,"rmse_y":2,"standard_errors":{"nll":0.1,"rmse_y":null}}`: {N: 3,
+		`{"nll":0.5,"rmse_y":2} {"standard_errors":{"nll":0.1,"rmse_y":null}}`: {N: 3,
 			List: []Score{{Name: "NLL", Value: 0.5, StandardError: 0.1}, {Name: "RMSE y", Value: 2, StandardError: math.NaN()}}, Coverage: []float64{1}},
-		`{"standard_errors":{}}`: {},
-		`{"acc":null,"nll":null,"standard_errors":{"acc":0,"nll":0}}`: {List: []Score{{Name: "NLL", Value: math.Inf(1)}}, More: []Score{{Name: "ACC", Value: math.NaN()}}},
-		`{"pit_a":[1],"pit_b":[2],"rmse_\"A\" \u003c b":1,"standard_errors":{"rmse_\"A\" \u003c b":0}}`: {
+		`{} {"standard_errors":{}}`:                                     {},
+		`{"nll":null} {"acc":null,"standard_errors":{"acc":0,"nll":0}}`: {List: []Score{{Name: "NLL", Value: math.Inf(1)}}, More: []Score{{Name: "ACC", Value: math.NaN()}}},
+		`{"rmse_\"A\" \u003c b":1} {"pit_a":[1],"pit_b":[2],"standard_errors":{"rmse_\"A\" \u003c b":0}}`: {
 			List: []Score{{Name: `RMSE "A" < b`, Value: 1}}, PIT: [][]float64{{1}, {2}}, targets: []string{"a", "b"}},
 	} {
 		got, err := json.Marshal(s)
-		if err != nil || string(got) != want {
-			t.Errorf("%s, want %s, error %v", got, want, err)
+		details, err2 := json.Marshal(s.Details())
+		if text := string(got) + " " + string(details); err != nil || err2 != nil || text != want {
+			t.Errorf("%s, want %s, errors %v and %v", text, want, err, err2)
 		}
 	}
 	if v, ok := (Scores{}).Get("NLL"); ok || v != 0 {

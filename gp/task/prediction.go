@@ -168,21 +168,22 @@ func (p *Prediction) Best() []int {
 // ClassName returns the text of class k: its label, or the number.
 func (p *Prediction) ClassName(k int) string { return className(p.Classes, p.Labels, k) }
 
-// Document returns all scores by name, as a document of JSON has them: in lower case, with the target after "_", such as
-// "rmse_price"; their standard errors in "standard_errors"; and with a histogram "pit", for several targets "pit_price".
-// A number that is not finite, such as the NLL of a class of probability 0, is nil.
+// Document returns the main scores by name, as a document of JSON has them: in lower case, with the target after "_",
+// such as "rmse_price". A number that is not finite, such as the NLL of a class of probability 0, is nil.
 func (s Scores) Document() map[string]any {
-	number := func(v float64) any {
-		if kernel.Finite(v) {
-			return v
-		}
-		return nil
+	out := map[string]any{}
+	for _, v := range s.List {
+		out[v.key()] = finite(v.Value)
 	}
-	out, errors := map[string]any{}, map[string]any{}
+	return out
+}
+
+// Details returns the further scores like Document; the standard errors of all scores in "standard_errors"; and with a
+// histogram "pit", for several targets "pit_price".
+func (s Scores) Details() map[string]any {
+	out, errors := Scores{List: s.More}.Document(), map[string]any{}
 	for _, v := range slices.Concat(s.List, s.More) {
-		name, target := v.split()
-		key := strings.ToLower(name) + target
-		out[key], errors[key] = number(v.Value), number(v.StandardError)
+		errors[v.key()] = finite(v.StandardError)
 	}
 	out["standard_errors"] = errors
 	for t, v := range s.PIT {
@@ -195,13 +196,21 @@ func (s Scores) Document() map[string]any {
 	return out
 }
 
-// split returns the name of a score without the name of the target, and the latter after "_", or "".
-func (s Score) split() (name, target string) {
+// finite returns a number for a document, nil for one that is not finite.
+func finite(v float64) any {
+	if kernel.Finite(v) {
+		return v
+	}
+	return nil
+}
+
+// key returns the name of a score in documents.
+func (s Score) key() string {
 	name, target, several := strings.Cut(s.Name, " ")
 	if several {
 		target = "_" + target
 	}
-	return name, target
+	return strings.ToLower(name) + target
 }
 
 // MarshalJSON writes the Document.

@@ -192,7 +192,7 @@ func TestConformalScores(t *testing.T) {
 	if _, ok := s.Get("coverage_95"); ok {
 		t.Errorf("coverage of intervals that three rows do not have: %+v", s.More)
 	}
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(s.Details())
 	if err != nil || !strings.Contains(string(text), `"standard_errors":{`) || !strings.Contains(string(text), `"pit":[`) {
 		t.Errorf("document %s, error %v", text, err)
 	}

@@ -110,8 +110,8 @@ func OODAUC(in, out []float64) (float64, error) {
 }
 
 type score struct {
-	value    float64
-	positive bool // the label
+	value    float64 // the score
+	positive bool    // the label
 }
 
 func sortScores(scores []float64, positive []bool) ([]score, error) {
@@ -130,7 +130,9 @@ func sortScores(scores []float64, positive []bool) ([]score, error) {
 }
 
 // group are the numbers of positives and of negatives among some examples.
-type group struct{ pos, neg uint64 }
+type group struct {
+	pos, neg uint64 // numbers of examples
+}
 
 // precision returns the share of positives without some examples; 0 where there are none or none is left.
 func (g group) precision(pos, neg uint64) float64 {

@@ -5,10 +5,10 @@ import "math"
 // Binary accumulates the scores of predicted probabilities of a yes. The zero value is ready to use. It keeps the
 // probability of each row for the scores that need an order of the rows.
 type Binary struct {
-	p     []float64 // probabilities [n]
-	yes   []bool    // answers [n]
-	brier Mean      // of (p − yes)²
-	bins  [defaultBins]bin
+	p     []float64        // probabilities [n]
+	yes   []bool           // answers [n]
+	brier Mean             // of (p − yes)²
+	bins  [defaultBins]bin // of the probability
 }
 
 // BinaryScores are the scores of N probabilities.

@@ -25,7 +25,7 @@ type Classification struct {
 
 	// means over the rows, of which those of right are 1 where a row was classified correctly, and those of square
 	// are (right − confidence)²
-	right, nll, brier, entropy, square Mean
+	right, nll, brier, entropy, square Mean // over the rows
 }
 
 // ClassificationScores are the scores of N predictions. Every mean is over all predictions.
@@ -38,7 +38,7 @@ type ClassificationScores struct {
 	Entropy float64 // mean of the predictive entropy, nats
 
 	// Errors are standard errors. The ECE is a sum of magnitudes over the bins, whose signs count as known.
-	Errors struct{ NLL, ACC, ECE, Brier, Entropy float64 }
+	Errors struct{ NLL, ACC, ECE, Brier, Entropy float64 } // in the units of the scores
 }
 
 // Add adds a batch: probs is [n, C] row-major, and labels is [n] with numbers from 0 to C−1.

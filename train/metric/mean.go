@@ -5,7 +5,7 @@ import "math"
 // Estimate is a score with its standard error: the standard deviation that the score would have over other samples
 // of as many rows.
 type Estimate struct {
-	Value         float64
+	Value         float64 // the score
 	StandardError float64 // NaN where it is not known, as for one row
 }
 
@@ -14,8 +14,8 @@ var unknown = Estimate{math.NaN(), math.NaN()}
 
 // Mean accumulates a mean. The zero value is ready to use.
 type Mean struct {
-	n              float64
-	sum            float64
+	n              float64 // numbers so far
+	sum            float64 // of the numbers
 	centre, square float64 // running mean, and sum of squares around it (Welford 1962)
 }
 

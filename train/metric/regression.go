@@ -13,12 +13,12 @@ const levels = 9
 // Regression accumulates the scores of predictive distributions of one number. The zero value is
 // ready to use.
 type Regression struct {
-	nll, squared, crps, deviance Mean
-	pinball                      [len(QuantileLevels)]Mean
-	held, interval               [len(IntervalLevels)]Mean
-	pit                          [PITBins]float64        // sums of shares
-	covered                      [levels]float64         // sums of the shares of each target inside each central interval
-	together                     [levels][levels]float64 // sums of the products of the shares at two levels
+	nll, squared, crps, deviance Mean                      // over the rows
+	pinball                      [len(QuantileLevels)]Mean // over the rows, at each level
+	held, interval               [len(IntervalLevels)]Mean // over the rows, at each level
+	pit                          [PITBins]float64          // sums of shares
+	covered                      [levels]float64           // sums of the shares of each target inside each central interval
+	together                     [levels][levels]float64   // sums of the products of the shares at two levels
 }
 
 // RegressionScores are the scores of N predictions. Every mean is over all predictions.
@@ -44,7 +44,7 @@ type RegressionScores struct {
 
 	// Errors are standard errors. The CQM is a sum of magnitudes of the deviations of coverages, whose signs count as
 	// known.
-	Errors struct{ NLL, RMSE, CRPS, CQM float64 }
+	Errors struct{ NLL, RMSE, CRPS, CQM float64 } // in the units of the scores
 
 	Deviance      Estimate                      // mean of Row.Deviance
 	Pinball       [len(QuantileLevels)]Estimate // means of Pinball at QuantileLevels, in the units of y

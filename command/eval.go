@@ -73,6 +73,7 @@ type evaluation struct {
 	off     coverage.Check   // levels that the intervals of the last method do not hold
 	remedy  string           // what to do about them, a sentence
 	seen    *valla.Seen      // finds rows of the training
+	medians int              // predictions of the last method whose mean is the median
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
@@ -110,6 +111,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
 				e.links[i], err = p.Link, scorers[i].Add(p, set.Y)
+			}
+			if err == nil && i == len(models)-1 {
+				e.medians += p.Medians()
 			}
 			if err == nil {
 				err = e.covered[i].Add(p, graph.Floats(set.Y))
@@ -183,6 +187,9 @@ func (e evaluation) document() map[string]any {
 	if off := e.off.String(); off != "" {
 		doc["off"] = off
 	}
+	if e.medians > 0 {
+		doc["medians"] = e.medians
+	}
 	return doc
 }
 
@@ -213,6 +220,9 @@ func (e evaluation) text() string {
 	own := ""
 	if e.own != "" {
 		own = e.own + "\n"
+	}
+	for _, n := range medianNotes(e.medians) {
+		own += n + "\n"
 	}
 	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage()+e.difference()+e.doubts(), own)
 }

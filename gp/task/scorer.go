@@ -42,7 +42,7 @@ func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 	if err != nil {
 		return err
 	}
-	if p.spread.likelihood == nil && p.spread.laws == nil && p.Conformal == nil {
+	if d := &p.spread; d.likelihood == nil && d.laws == nil && d.under == nil && p.Conformal == nil {
 		for k := range s.targets {
 			if err := s.targets[k].Add(column(p.Mean, k, t), column(p.Variance, k, t), column(values, k, t)); err != nil {
 				return err
@@ -83,6 +83,9 @@ func (s *targetScorer) addValue(p *Prediction, i int, y []float64, quantiles [][
 	}
 	row := metric.Row{NLL: min(p.nll(i, y), maxNLL), Y: o.Upper, Mean: o.Mean(), Below: o.CDF(o.Lower), UpTo: o.CDF(o.Upper)}
 	row.CRPS = crpsOf(o.Distribution, o.Lower, o.Upper, kind)
+	if len(y) == 1 {
+		row.Mean = p.Mean[i] // the median, where there is no mean
+	}
 	if o.Lower < o.Upper {
 		row.Y = math.NaN()
 	}

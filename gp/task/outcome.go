@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -12,6 +13,9 @@ func (p *Prediction) Outcome(i, t int, y []float64) likelihood.Outcome {
 	k, s := i*max(1, len(p.Targets))+t, &p.spread
 	if len(y) == 1 {
 		return likelihood.Outcome{Distribution: p.Distribution(i, t), Scale: 1, Lower: y[0], Upper: y[0]}
+	}
+	if s.under != nil {
+		return p.transformedOutcome(i, t, y)
 	}
 	shift, scale := s.of.scale(t)
 	scaled := slices.Clone(y)
@@ -23,6 +27,24 @@ func (p *Prediction) Outcome(i, t int, y []float64) likelihood.Outcome {
 		o.Lower, o.Upper = o.Lower*scale+shift, o.Upper*scale+shift
 	}
 	o.Distribution, o.Scale = inUnits{o.Distribution, shift, scale * o.Scale}, 1
+	return o
+}
+
+// transformedOutcome is Outcome of transformed targets of several numbers. Bounds that are open stay open.
+func (p *Prediction) transformedOutcome(i, t int, y []float64) likelihood.Outcome {
+	under, by, u := p.spread.under, p.spread.of.Transforms[t], slices.Clone(y)
+	likelihood.Rescale(under.spread.likelihood, u, by.Apply)
+	o := under.Outcome(i, t, u)
+	o.Distribution = transformed{o.Distribution, by}
+	if o.Lower == o.Upper { // with all digits
+		o.Lower, o.Upper = y[0], y[0]
+		return o
+	}
+	for _, v := range []*float64{&o.Lower, &o.Upper} {
+		if kernel.Finite(*v) {
+			*v = by.Invert(*v)
+		}
+	}
 	return o
 }
 

@@ -251,7 +251,7 @@ func quarters(s *data.Set) *data.Set {
 func divisions(t *testing.T, name string, p *Prediction, y []float64, kind string) {
 	t.Helper()
 	const level, splits = 0.9, 200
-	n, rng, inside, width := len(y)/2, holdout.Rand(1, 0), 0, 0.0
+	n, rng, inside, width := len(y)/2, holdout.Rand(1, 0), 0.0, 0.0
 	for range splits {
 		order := rng.Perm(len(y))
 		some, rest := taken(p, order[:n]), taken(p, order[n:])

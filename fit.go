@@ -119,6 +119,7 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	f.Record.Untouched = f.Record.Untouched && out.Laws == nil
 	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
+		e.Marks = marksOf(rows.train)
 		if err := out.examine(ctx, &e, p, rows); err != nil {
 			return nil, err
 		}
@@ -163,13 +164,18 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	network, posterior, err := m.both(ctx, jury)
+	alone, err := m.alone(ctx, p.Validation, rows)
+	if err != nil {
+		return err
+	}
+	network, posterior, err := m.both(ctx, alone, jury)
 	if err != nil {
 		return err
 	}
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
+	e.Verdict.MAPLaw, e.MAPLaws = families(alone.Laws), alone.Laws
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {

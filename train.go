@@ -244,7 +244,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 		all["target-transform"] = t.o.TargetTransform
 	}
 	return Event{
-		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
+		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(), Marks: marksOf(t.raw),
 		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.model.tailNotes(t.raw)},
 	}
 }

@@ -31,6 +31,9 @@ type evaluation struct {
 	Link    string
 	OwnMean string `json:"own_mean"`
 	Scores  []scores
+	Details []map[string]any // further scores, and standard errors
+	Seen    float64          // share of rows of the training
+	Off     string           // intervals that do not hold their level
 }
 
 type predictions struct {

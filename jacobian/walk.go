@@ -30,6 +30,7 @@ type walk struct {
 	index   map[*graph.Node]int         // the number of a parameter
 	noRule  map[*graph.Node]bool        // parameters whose rows are formed densely
 	alike   map[*graph.Node]bool        // cotangents that are the same for all examples, be there only one
+	standIn map[*graph.Node]bool        // whether a node depends on a stand-in, see pullShared
 }
 
 // structured fills j.uses with outer products.
@@ -83,7 +84,7 @@ func (j *jac) seed(b *graph.Builder) *graph.Node {
 func (j *jac) newWalk() *walk {
 	w := &walk{
 		jac: j, order: graph.Ancestors(j.out), origin: map[*graph.Node]*graph.Node{},
-		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{}, alike: map[*graph.Node]bool{},
+		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{}, alike: map[*graph.Node]bool{}, standIn: map[*graph.Node]bool{},
 	}
 	w.batched = graph.Dependents(w.order, []*graph.Node{j.x})
 	w.active = graph.Dependents(w.order, j.params)

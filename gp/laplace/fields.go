@@ -91,16 +91,18 @@ func factorName(k block, n *graph.Node) string {
 
 // fields: a factor has the name of the first parameter that it belongs to.
 func (h *kfac[T]) fields(visit visitor) (err error) {
-	h.factors(func(k block, n *graph.Node, width int) {
-		name := factorName(k, n)
-		values, vectors := h.values[n], h.basis[n]
-		if err == nil {
-			err = visit(name+".values", &values, width)
+	for _, p := range h.parts {
+		name := factorName(p.k, p.n)
+		values, vectors := h.values[p.n], h.basis[p.n]
+		if p.squares {
+			err = visit(name+".squares", &values, p.width)
+		} else if err = visit(name+".values", &values, p.width); err == nil {
+			err = visit(name+".vectors", &vectors, p.width, p.width)
 		}
-		if err == nil {
-			err = visit(name+".vectors", &vectors, width, width)
+		if err != nil {
+			return err
 		}
-		h.values[n], h.basis[n] = values, vectors
-	})
-	return err
+		h.values[p.n], h.basis[p.n] = values, vectors
+	}
+	return nil
 }

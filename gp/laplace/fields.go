@@ -89,8 +89,10 @@ func factorName(k block, n *graph.Node) string {
 	return k.param.Name + ".input"
 }
 
-// fields: a factor has the name of the first parameter that it belongs to.
+// fields: a factor has the name of the first parameter that it belongs to. Only a posterior without factors, which is
+// being restored, takes what visit gives it, because predictions may read the factors of any other at the same time.
 func (h *kfac[T]) fields(visit visitor) (err error) {
+	empty := len(h.values) == 0
 	for _, p := range h.parts {
 		name := factorName(p.k, p.n)
 		values, vectors := h.values[p.n], h.basis[p.n]
@@ -102,7 +104,9 @@ func (h *kfac[T]) fields(visit visitor) (err error) {
 		if err != nil {
 			return err
 		}
-		h.values[p.n], h.basis[p.n] = values, vectors
+		if empty {
+			h.values[p.n], h.basis[p.n] = values, vectors
+		}
 	}
 	return nil
 }

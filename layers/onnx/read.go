@@ -29,8 +29,11 @@ type Options struct {
 
 // File is a network that was read, with its weights.
 type File struct {
-	Form    layers.SequentialForm // the network without its weights
-	weights map[string]*Tensor    // by the names of the arrays
+	Form layers.SequentialForm // the network without its weights
+	// Buffers are the arrays that are not trained, by their names or because they standardise the inputs, beside
+	// the statistics of batch normalisation and the arrays of [Options.Frozen].
+	Buffers []string
+	weights map[string]*Tensor // by the names of the arrays
 }
 
 // Read reads the ONNX file at path. Errors are one line: they name the file and, if an operator
@@ -349,7 +352,7 @@ func (r *reader) file() (*File, error) {
 			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
 		}
 	}
-	f := &File{weights: map[string]*Tensor{}}
+	f, buffers := &File{weights: map[string]*Tensor{}}, r.buffers()
 	for _, name := range r.order {
 		t := r.weights[name]
 		if fixed[name] {
@@ -360,6 +363,9 @@ func (r *reader) file() (*File, error) {
 		}
 		for _, pattern := range r.o.Frozen {
 			state[name] = state[name] || layers.MatchName(pattern, name)
+		}
+		if buffers[name] && !state[name] {
+			state[name], f.Buffers = true, append(f.Buffers, name)
 		}
 		r.Arrays = append(r.Arrays, Array{Name: name, Shape: t.Shape, State: state[name]})
 		f.weights[name] = t

@@ -138,12 +138,21 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 // parameters alone.
 func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
-	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
-		if o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct)); ok {
-			graph.Reordered(b, o.Right, o.Right) // inner products will use it: written here, it is computed here
-			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
-			return
+	o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct))
+	if ok {
+		o = graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)}
+	}
+	at := graph.Unshaped(in[i])
+	for _, is := w.index[at]; ok && !is; _, is = w.index[at] { // a part of a parameter
+		var rows *graph.Node
+		if at, rows, ok = graph.RowsBefore(b, at, flat(b, w.jac.rows(b, o))); ok {
+			o, at = graph.Outer{Right: w.factor(b, rows)}, graph.Unshaped(at)
 		}
+	}
+	if ok {
+		graph.Reordered(b, o.Right, o.Right) // inner products will use it: written here, it is computed here
+		w.uses[w.index[at]] = append(w.uses[w.index[at]], o)
+		return
 	}
 	for _, p := range graph.Ancestors(in[i]) {
 		if _, ok := w.index[p]; ok {

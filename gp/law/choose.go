@@ -53,7 +53,7 @@ func (c *choice) tryStudent() {
 	}
 	densities := c.crossStudent(spreadRows)
 	try := compare(StudentT, densities, c.densities)
-	try.Taken = c.options.Family == StudentT || try.Gain >= -try.GainError
+	try.Taken = c.options.Family == StudentT || try.significant() || !c.options.Surely && try.Gain >= -try.GainError
 	if try.Taken {
 		c.law, c.densities = c.fitted(), densities
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	Family string // Gaussian, StudentT or Mixture; "" chooses
 	Own    string // OwnChosen, OwnAlways or OwnNever
 	Seed   uint64 // seed of the units of h(x)
+	// Surely says that Student's t, like other laws, is taken only if it raises the mean log density by two standard
+	// errors: for targets that are an exponential of y, and have no mean under a t.
+	Surely bool
 }
 
 // Fit fits a law to residuals. The same residuals and options give the same law.

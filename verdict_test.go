@@ -295,6 +295,26 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestVarianceOfCounts: a variance of the logarithm of a mean of thousands shows where Poisson's scatter is as small.
+func TestVarianceOfCounts(t *testing.T) {
+	o := modelledProblems[0].options(t, "float64")
+	o.Training.Iterations = 1
+	m, err := Train(t.Context(), modelledProblems[0].set(50, 1), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		count, variance float64
+		warned          bool
+	}{{3000, 2e-5, false}, {3000, 2e-8, true}, {0.1, 2e-5, true}, {3, 2e-4, false}} {
+		p := judged{Prediction: &Prediction{}, variance: c.variance}
+		p.Mean = []float64{c.count, c.count}
+		if notes := m.posteriorWarnings(p); (len(notes) > 0) != c.warned {
+			t.Errorf("counts of %g with the variance %g: notes %q", c.count, c.variance, notes)
+		}
+	}
+}
+
 // withNoise are the outputs of a model with another noise variance.
 func withNoise(m *Model, variance float64) task.Outputs {
 	r := *m.Task.Outputs.(*task.Regression)

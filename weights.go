@@ -61,7 +61,8 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if err := m.build(o.Network, 0); err != nil {
 		return nil, inFile(path, err)
 	}
-	if err := m.loadWeights(path, o.Network, load); err != nil {
+	notes, err := m.loadWeights(path, o.Network, load)
+	if err != nil {
 		return nil, err
 	}
 	e, err := m.Task.Examples(set, m.Dtype())
@@ -71,7 +72,7 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if err != nil {
 		return nil, inFile(path, err)
 	}
-	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network)}}}
+	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network), Notes: notes}}}
 	return m, nil
 }
 
@@ -83,19 +84,22 @@ func inFile(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// loadWeights gives the network the weights in a file.
-func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) error {
+// loadWeights gives the network the weights in a file. It returns notes on them.
+func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (notes []string, err error) {
 	if !isONNX(path) {
-		return layers.Load(path, m.Net, load)
+		return nil, layers.Load(path, m.Net, load)
 	}
 	f, err := n.onnx()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Net, err = f.Network(dtypes[n.Dtype]); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	if len(f.Buffers) > 0 {
+		notes = []string{fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", "))}
+	}
+	return notes, nil
 }
 
 // unscaled returns a model with the task of a set, without a network yet.

@@ -263,6 +263,9 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
 			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
 		})
+		if err == nil {
+			printNotes(cmd, m.History[0].Notes)
+		}
 		return m, set, inFile(path, err)
 	}
 	m, err := valla.Load(c.model)

@@ -269,9 +269,9 @@ func TestTrainErrors(t *testing.T) {
 	o := quickTrain()
 	_, err := Train(t.Context(), wave(3, 1), o)
 	oneLine(t, err, "train: ", "a validation fraction of 0.1 of 3 rows leaves 3 rows to train and 0 to validate")
-	o.Network.Mean = []float64{1}
+	o.Network.Mean = []float64{1, 2, 3}
 	_, err = Train(t.Context(), wave(50, 1), o)
-	oneLine(t, err, "train: inputs: 1 means and 0 standard deviations, expected 2 of each")
+	oneLine(t, err, "train: inputs: 3 means and 0 standard deviations, expected 2 of each")
 	o = quickTrain()
 	o.Training.LearningRate = 1e300
 	m, err := Train(t.Context(), wave(50, 1), o)

@@ -118,15 +118,11 @@ func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 // lawOf returns the law of residuals. Pseudo-rows, whose targets lie on the way from one row to another, tell
 // how heavy the tails are, but neither where targets scatter more nor whether the law is skewed.
 func (d division) lawOf(ctx context.Context, r law.Residuals) (law.Law, error) {
-	o := law.Options{Family: d.law}
+	o := law.Options{Family: d.law, Symmetric: d.pseudo}
 	if d.pseudo {
 		o.Own = law.OwnNever
 	}
 	l, _, err := law.Fit(ctx, r, o)
-	if err == nil && d.pseudo && d.law == "" && l.Family == law.Mixture {
-		o.Family = law.StudentT
-		l, _, err = law.Fit(ctx, r, o)
-	}
 	return l, err
 }
 

@@ -26,6 +26,8 @@ func laws() map[string]law.Law {
 	for _, dof := range []float64{law.MinDoF, 3, 4.5, 10, 99, 101, 1000} {
 		out[fmt.Sprint("student-t ", dof)] = law.Law{Family: law.StudentT, Scale: 0.6, DoF: dof}
 	}
+	out["right-skewed student-t"] = law.Law{Family: law.StudentT, Scale: 0.6, DoF: law.MinDoF, Skew: 0.7}
+	out["left-skewed student-t"] = law.Law{Family: law.StudentT, Scale: 1.5, DoF: 4.5, Skew: -1.2}
 	return out
 }
 
@@ -52,11 +54,12 @@ func TestIntegrals(t *testing.T) {
 		if err := l.Check(); err != nil {
 			t.Fatal(name, err)
 		}
+		join := l.Quantile(1 / (1 + math.Exp(2*l.Skew))) // where the pieces of a skew t meet
 		density := func(z float64) float64 { return math.Exp(l.LogDensity(z)) }
-		near(t, name+": integral of the density", integral(density), 1, 1e-9)
-		near(t, name+": mean", integral(func(z float64) float64 { return z * density(z) }), 0, 1e-9)
+		near(t, name+": integral of the density", integral(density, join), 1, 1e-9)
+		near(t, name+": mean", integral(func(z float64) float64 { return z * density(z) }, join), 0, 1e-9)
 		if l.DoF == 0 || l.DoF > 4 {
-			square := integral(func(z float64) float64 { return z * z * density(z) })
+			square := integral(func(z float64) float64 { return z * z * density(z) }, join)
 			near(t, name+": variance", square/l.Variance(), 1, 1e-9)
 		}
 		scale := math.Sqrt(l.Variance())
@@ -67,7 +70,7 @@ func TestIntegrals(t *testing.T) {
 					return l.CDF(v) * l.CDF(v)
 				}
 				return l.Survival(v) * l.Survival(v)
-			}, z)
+			}, z, join)
 			near(t, fmt.Sprintf("%s: CRPS at %g", name, z), l.CRPS(z), crps, 1e-7*max(scale, 1))
 			near(t, name+": tails", l.CDF(z)+l.Survival(z), 1, 1e-14)
 			below := integral(func(v float64) float64 {
@@ -75,7 +78,7 @@ func TestIntegrals(t *testing.T) {
 					return 0
 				}
 				return density(v)
-			}, z)
+			}, z, join)
 			near(t, fmt.Sprintf("%s: CDF at %g", name, z), l.CDF(z), below, 1e-8*below)
 		}
 	}

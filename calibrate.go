@@ -52,6 +52,8 @@ type CalibrateOptions struct {
 	// Sets is the kind of sets of classes for CalibrateConformal: calibrate.LAC, which "" means, or
 	// calibrate.APS, which uses the Seed of the PredictOptions.
 	Sets string
+	// Level is a probability for which the rows must suffice with CalibrateConformal; 0: no level.
+	Level float64
 	// PredictOptions make the probabilities of classes for CalibrateConformal, and later predictions need the
 	// same Link. A temperature or a vector is found with the link Own if the posterior has Own, and with Probit
 	// otherwise.
@@ -72,6 +74,11 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	rows, err := m.Task.Examples(set, m.Dtype())
 	if err != nil {
 		return nil, err
+	}
+	if o.Method == CalibrateConformal {
+		if err := calibrate.Enough(rows.N(), o.Level); err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
 	}
 	e := Event{Action: ActionCalibrate, Method: o.Method, Program: Version(), Seed: o.Seed}
 	judges := jury{x: rows.X, y: set.Y, passes: &passes.Counter{Total: calibrationPasses(o.Method) * rows.N(), Tell: o.OnRows}}

@@ -3,6 +3,7 @@ package valla
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -76,7 +77,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if fitted == nil {
-		return nil, runErr
+		if ctx.Err() != nil || errors.Is(runErr, ErrSetting) {
+			return nil, runErr
+		}
+		return nil, m.explainExtreme(set, runErr)
+	}
+	if far := m.extremeInput(set); far != "" {
+		rows.notes = append(rows.notes, "Check "+far+".")
 	}
 	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
 	if own := gp.MeanOf(fitted.Posterior); own != "" {
@@ -210,7 +217,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 
 // problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
+	p := gp.Problem{Net: m.network(), Likelihood: m.Task.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, division{}, err
 	}

@@ -145,7 +145,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	if err != nil {
 		return archive.Errorf(headerMember, "posterior: %w", err)
 	}
-	p, err := how.Restore(context.Background(), m.Net, m.Task.Likelihood(), saved{a, h.State})
+	p, err := how.Restore(context.Background(), m.network(), m.Task.Likelihood(), saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
 	}

@@ -145,7 +145,7 @@ func (m *Model) NoiseStds() []float64 {
 
 // gp returns the distribution of the latent function in the network's units.
 func (m *Model) gp() gp.Posterior {
-	var p gp.Posterior = gp.Point{Net: m.Net, Dtype: m.Dtype()}
+	var p gp.Posterior = gp.Point{Net: m.network(), Dtype: m.Dtype()}
 	if m.Posterior != nil {
 		p = m.Posterior.Stored
 	}

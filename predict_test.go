@@ -141,7 +141,7 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 	y, nll, square := set.Y.Float64s(), 0.0, [2]float64{}
 	for i := range n {
 		for k := range 2 {
-			at, std := 2*i+k, r.Std[k]
+			at, std := 2*i+k, r.Std[k]*r.Noise[k]
 			latent := g.Cov[4*i+3*k] // entries 0 and 3 of [2,2] are the diagonal
 			near(t, "mean", p.Mean[at], g.Mean[at]*std+r.Mean[k], 1e-12)
 			near(t, "latent variance", p.Latent[at], latent*std*std, 1e-12)
@@ -150,7 +150,7 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 			square[k] += (p.Mean[at] - y[at]) * (p.Mean[at] - y[at]) / float64(n)
 		}
 	}
-	near(t, "noise std of z in its units", f.NoiseStds()[1], math.Sqrt(f.NoiseVariance())*r.Std[1], 1e-12)
+	near(t, "noise std of z in its units", f.NoiseStds()[1], math.Sqrt(f.NoiseVariance())*r.Std[1]*r.Noise[1], 1e-12)
 	s, err := f.Evaluate(t.Context(), set, PredictOptions{})
 	if err != nil {
 		t.Fatal(err)

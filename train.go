@@ -62,10 +62,11 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, runErr
 	}
-	if t.learner.none() {
-		err = t.model.estimateNoise(context.WithoutCancel(ctx), t.train)
-	} else {
+	if !t.learner.none() {
 		err = t.learner.adopt(t.model)
+	}
+	if err == nil && (t.learner.none() || t.model.Task.Size() > 1) {
+		err = t.model.estimateNoise(context.WithoutCancel(ctx), t.train)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -232,7 +233,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 
 // outputs returns the network's outputs [N,C] for inputs [N,…] in the network's units.
 func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	mean, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Mean(ctx, x)
+	mean, err := gp.Point{Net: m.network(), Dtype: m.Dtype()}.Mean(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -256,25 +257,4 @@ func (m *Model) meanLoss(ctx context.Context, e gp.Examples, one func(y, f []flo
 		sum += one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
 	}
 	return sum / float64(e.N()), nil
-}
-
-// estimateNoise sets the noise variance of a regression to the mean squared residual. A classification has no
-// noise.
-func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
-	r, ok := m.Task.Outputs.(*task.Regression)
-	if !ok {
-		return nil
-	}
-	loss, err := m.heldLoss(ctx, e)
-	if err != nil {
-		return err
-	}
-	v := loss / float64(m.Task.Size())
-	if !(v > 0 && v-v == 0) {
-		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
-	}
-	own := *r
-	own.NoiseVariance = v
-	m.Task.Outputs = &own
-	return nil
 }

@@ -70,7 +70,7 @@ func (m *Model) updating(set *data.Set) (gp.Updater, gp.Problem, error) {
 	if !ok {
 		return nil, gp.Problem{}, fmt.Errorf("rows cannot be added to a posterior of the method %s: fit again, to all rows", m.Posterior.Method)
 	}
-	p := gp.Problem{Net: m.Net, Likelihood: m.Likelihood()}
+	p := gp.Problem{Net: m.network(), Likelihood: m.Likelihood()}
 	var err error
 	p.Train, err = m.Task.Examples(set, m.Dtype())
 	return q, p, err

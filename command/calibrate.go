@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,8 @@ type calibrateCommand struct {
 	Method string `set:"method" choice:"temperature vector conformal" help:"what is corrected, see above"`
 	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
 	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
+
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"with conformal: the largest probability of later intervals or sets, for which DATA must have enough rows"`
 	reading
 	out string // path of the model to write
 }
@@ -41,7 +44,7 @@ gives classifiers a column with a set of classes that does. The guarantee: where
 those of DATA are exchangeable, such as independent draws from one source, a new row lies in
 its interval with a probability of at least the level, and of at most the level plus 1/(n+1)
 for n rows, whatever the model. It holds on average over rows, not for each of them. It needs
-19 rows for the level 0.95 and 99 for 0.99. It may follow on the method temperature or vector,
+19 rows for the level 0.95 and 99 for 0.99; fewer than --level needs are refused. It may follow on the method temperature or vector,
 with other rows.
 
 A later valla fit or valla update ends a calibration.`,
@@ -69,7 +72,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()
 	if err != nil {

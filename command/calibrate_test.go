@@ -49,7 +49,13 @@ func TestCalibrateNumbers(t *testing.T) {
 	if out := must(t, dir, "eval", "test.csv", "--model", "c.valla"); !strings.Contains(out, "95 % intervals hold ") {
 		t.Errorf("eval printed %s", out)
 	}
-	r := run(t, dir, "calibrate", "train.csv", "--model", "m.valla", "--out", "own.valla")
+	writeTable(t, at("one.csv"), example(1, 5))
+	r := run(t, dir, "calibrate", "one.csv", "--model", "m.valla", "--method", "conformal", "--out", "one.valla")
+	if r.code == 0 || !strings.Contains(r.stderr, "the level 0.95 needs a conformal calibration with 19 rows at least, this one has 1: expected a level of at most 0.5") {
+		t.Errorf("conformal calibration by one row: %+v", r)
+	}
+	must(t, dir, "calibrate", "one.csv", "--model", "m.valla", "--method", "conformal", "--level", "0.5", "--out", "one.valla")
+	r = run(t, dir, "calibrate", "train.csv", "--model", "m.valla", "--out", "own.valla")
 	if r.code != 0 || !strings.Contains(r.stderr, "if these are the same rows, the calibration is worth nothing") {
 		t.Errorf("calibration by the rows of the training: %+v", r)
 	}
@@ -106,7 +112,8 @@ func TestCalibrateErrors(t *testing.T) {
 	writeTable(t, filepath.Join(dir, "held.csv"), example(9, 2))
 	writeTable(t, filepath.Join(dir, "blind.csv"), example(5, 1), "a", "b")
 	must(t, dir, with(quickTrain, "train", "train.csv", "--out", "map.valla")...)
-	must(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--out", "c.valla")
+	fails(t, dir, 2, "the level 0.95 needs a conformal calibration with 19 rows at least, this one has 9: expected a level of at most 0.9", "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--out", "x.valla")
+	must(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--level", "0.9", "--out", "c.valla")
 	fails(t, dir, 2, "the level 0.95 needs a conformal calibration with 19 rows at least, this one has 9: expected a level of at most 0.9", "predict", "train.csv", "--model", "c.valla", "--out", "p.csv")
 	must(t, dir, "predict", "train.csv", "--model", "c.valla", "--level", "0.9")
 	fails(t, dir, 1, `blind.csv: no column "y", the target`, "calibrate", "blind.csv", "--model", "map.valla", "--out", "x.valla")

@@ -54,6 +54,9 @@ var layerCases = []layertest.Case{
 		return y
 	}},
 	{Name: "flatten", Layer: layers.Flatten{}, Input: []int{2, 3, 4}, Naive: pointwise(identity)},
+	{Name: "rescale", Layer: layers.Rescale{Factors: []float64{2, -0.5, 30}}, Input: []int{3}, Naive: func(_ layers.Network, x []float64) []float64 {
+		return []float64{2 * x[0], -0.5 * x[1], 30 * x[2]}
+	}},
 	{Name: "images", Layer: layers.Images{Channels: 2, Height: 3, Width: 4}, Input: []int{24}, Naive: pointwise(identity)},
 	{Name: "zero padding", Layer: layers.ZeroPadShortcut{Channels: 4, Stride: 2}, Input: []int{2, 3, 4}, Naive: naiveZeroPad},
 	{Name: "zero padding at full resolution", Layer: layers.ZeroPadShortcut{Channels: 3}, Input: []int{1, 2, 2}, Naive: func(_ layers.Network, x []float64) []float64 {

@@ -81,6 +81,15 @@ func (c *Conformal) Check(targets int) error {
 // rounding is subtracted before the rounding up in ⌈(n+1)·level⌉, so that 10 × 0.9 gives 9.
 const rounding = 1e-9
 
+// Enough returns an error if n rows are too few for intervals of a level, ⌈(n+1)·level⌉ > n.
+func Enough(n int, level float64) error {
+	if int(math.Ceil(float64(n+1)*level-rounding)) <= n {
+		return nil
+	}
+	return fmt.Errorf("the level %g needs a conformal calibration with %.0f rows at least, this one has %d: expected a level of at most %.3g",
+		level, math.Ceil(level/(1-level)-rounding), n, math.Floor(1000*float64(n)/float64(n+1))/1000)
+}
+
 // Quantile returns the k-th smallest score of a target, k = ⌈(n+1)·level⌉, for a level from 0
 // to below 1; k = 0 gives 0. If k > n, only an infinite interval would hold the level: the rows are too few, which
 // is an error.
@@ -90,8 +99,7 @@ func (c *Conformal) Quantile(target int, level float64) (float64, error) {
 	case !(level >= 0 && level < 1):
 		return 0, fmt.Errorf("level %g, expected a probability below 1", level)
 	case k > c.Rows:
-		return 0, fmt.Errorf("the level %g needs a conformal calibration with %.0f rows at least, this one has %d: expected a level of at most %.3g",
-			level, math.Ceil(level/(1-level)-rounding), c.Rows, math.Floor(1000*float64(c.Rows)/float64(c.Rows+1))/1000)
+		return 0, Enough(c.Rows, level)
 	case k <= 0:
 		return 0, nil
 	}

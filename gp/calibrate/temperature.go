@@ -3,6 +3,8 @@ package calibrate
 import (
 	"fmt"
 	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Bounds of the temperatures.
@@ -32,26 +34,7 @@ func Temperature(mean, variance []float64, labels []int) (float64, error) {
 	case value >= highest:
 		return 0, fmt.Errorf("the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", float64(most))
 	}
-	return math.Exp(golden(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
-}
-
-// golden returns the minimum of f, which has one between a and b, by golden section.
-func golden(f func(float64) float64, a, b float64) float64 {
-	ratio := (math.Sqrt(5) - 1) / 2
-	c, d := b-ratio*(b-a), a+ratio*(b-a)
-	fc, fd := f(c), f(d)
-	for b-a > 1e-9 {
-		if fc < fd {
-			b, d, fd = d, c, fc
-			c = b - ratio*(b-a)
-			fc = f(c)
-		} else {
-			a, c, fc = c, d, fd
-			d = a + ratio*(b-a)
-			fd = f(d)
-		}
-	}
-	return (a + b) / 2
+	return math.Exp(kernel.Golden(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
 }
 
 // temperatureNLL returns the mean negative log-likelihood that [Temperature] minimises.

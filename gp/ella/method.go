@@ -35,7 +35,7 @@ type Settings struct {
 
 	PriorStd  float64   `set:"prior-std" auto:"the best of prior-grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
 	PriorGrid []float64 `set:"prior-grid" auto:"21 values from 0.01 to 100, evenly spaced in the logarithm" above:"0" help:"prior standard deviations to try"`
-	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 
 	EarlyStopping bool `set:"early-stopping" help:"go through the rows in random order and keep the state that predicts the validation rows best"`
 	CheckEvery    int  `set:"check-every" auto:"1000 with early-stopping" min:"1" help:"rows between two looks at the validation rows"`

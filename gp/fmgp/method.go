@@ -35,7 +35,7 @@ type Settings struct {
 
 	Amplitude   float64 `set:"amplitude" default:"1" above:"0" help:"amplitude a of the kernel at the start, a variance"`
 	LengthScale float64 `set:"length-scale" auto:"the median distance of two rows, over √2" above:"0" help:"length scale ℓ of all inputs at the start, in the units of the network's inputs"`
-	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs"`
+	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
 
 	Iterations    int     `set:"iterations" default:"5000" min:"1" help:"number of steps of Adam, each on a mini-batch"`

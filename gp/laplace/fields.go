@@ -89,8 +89,10 @@ func factorName(k block, n *graph.Node) string {
 	return k.param.Name + ".input"
 }
 
-// fields: a factor has the name of the first parameter that it belongs to.
+// fields: a factor has the name of the first parameter that it belongs to. Only a posterior without factors, which is
+// being restored, takes what visit gives it, because predictions may read the factors of any other at the same time.
 func (h *kfac[T]) fields(visit visitor) (err error) {
+	empty := len(h.values) == 0
 	h.factors(func(k block, n *graph.Node, width int) {
 		name := factorName(k, n)
 		values, vectors := h.values[n], h.basis[n]
@@ -100,7 +102,9 @@ func (h *kfac[T]) fields(visit visitor) (err error) {
 		if err == nil {
 			err = visit(name+".vectors", &vectors, width, width)
 		}
-		h.values[n], h.basis[n] = values, vectors
+		if empty {
+			h.values[n], h.basis[n] = values, vectors
+		}
 	})
 	return err
 }

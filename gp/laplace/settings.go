@@ -23,7 +23,7 @@ type Settings struct {
 	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classification, for kfac and diag, and for networks from elsewhere; otherwise marglik" help:"choice of prior std and noise std: by the marginal likelihood, by the validation rows, or fixed"`
 	Priors   string  `set:"priors" choice:"shared per-layer per-parameter" help:"which weights share a prior standard deviation"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation of each weight"`
-	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 
 	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that the fit uses as if they were all"`
 

@@ -44,7 +44,7 @@ type Settings struct {
 	Nesterov     bool     `set:"nesterov" help:"SGD with Nesterov's momentum"`
 	WeightDecay  float64  `set:"weight-decay" default:"0" min:"0" help:"further weight decay of the means in the optimizer, beside the weight decay of the prior"`
 
-	NoiseStd   float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ, in the units of the network's outputs"`
+	NoiseStd   float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 	LearnNoise bool    `set:"learn-noise" help:"train log σ² and other parameters of the likelihood, by Adam"`
 	NoiseRate  float64 `set:"noise-rate" auto:"1e-4 with learn-noise" above:"0" help:"learning rate of log σ² and other parameters of the likelihood"`
 

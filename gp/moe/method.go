@@ -29,7 +29,7 @@ type Settings struct {
 	Points   int     `set:"points" default:"500" min:"1" help:"number of training rows, drawn at random, from whose kernel the scores are found; at most all rows"`
 	Alone    bool    `set:"alone" help:"give an expert only the rows of its own cluster, without the rows of neighbouring clusters"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation σ₀ of the weights"`
-	NoiseStd float64 `set:"noise-std" auto:"found" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+	NoiseStd float64 `set:"noise-std" auto:"found" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 }
 
 // Label implements gp.Settings.

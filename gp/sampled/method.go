@@ -30,7 +30,7 @@ type Settings struct {
 	Samples int `set:"samples" default:"64" min:"1" help:"number S of samples of the weights; a variance has the relative error √(2/S)"`
 
 	PriorStd float64 `set:"prior-std" auto:"found by em-steps" above:"0" help:"prior standard deviation σ₀ of the weights"`
-	NoiseStd float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+	NoiseStd float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 
 	EMSteps    int     `set:"em-steps" auto:"8 without prior-std" min:"1" help:"steps of expectation and maximisation that find the prior standard deviation"`
 	EMSamples  int     `set:"em-samples" auto:"8 with em-steps, or all samples where there are fewer" min:"1" help:"samples in each of these steps"`

@@ -37,7 +37,7 @@ type Settings struct {
 	PriorStd  float64   `set:"prior-std" auto:"the best of prior-grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
 	Delta     float64   `set:"delta" auto:"none" above:"0" help:"weight decay δ of the network's training, whose loss was the mean negative log-likelihood plus δ/2 times the squared weights; σ₀² is 1/(δN) then"`
 	PriorGrid []float64 `set:"prior-grid" auto:"21 values from 0.01 to 100, evenly spaced in the logarithm" above:"0" help:"prior standard deviations to try"`
-	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 }
 
 const outputsJoint = "joint"

@@ -23,6 +23,7 @@ type Regression struct {
 	Names         []string         `json:"targets"`              // names of the columns [T·W]
 	Mean          []float64        `json:"mean,omitempty"`       // means of the training targets [T]; nil: the network works with the targets as they are
 	Std           []float64        `json:"std,omitempty"`        // their standard deviations [T]: the network works with (y − Mean)/Std
+	Noise         []float64        `json:"noise,omitempty"`      // scale of the residuals of each of several targets in units of Std [T]: it divides targets and outputs; nil: 1
 	NoiseVariance float64          `json:"noise_variance"`       // squared scale of the targets around the network alone, in the network's units; 0 for a model without noise
 	Model         *likelihood.Spec `json:"likelihood,omitempty"` // observation model; nil: Gaussian noise
 }
@@ -105,6 +106,9 @@ func (r *Regression) check() error {
 		return err
 	}
 	t := r.size()
+	if err := r.checkNoise(); err != nil {
+		return err
+	}
 	switch {
 	case r.Mean == nil && r.Std == nil:
 		return nil
@@ -117,6 +121,22 @@ func (r *Regression) check() error {
 		}
 		if r.Std[i] < leastStd || r.Std[i] > mostStd {
 			return fmt.Errorf("targets: %q has the standard deviation %g, expected %g to %g: use another unit", r.Names[i], r.Std[i], leastStd, mostStd)
+		}
+	}
+	return nil
+}
+
+// checkNoise returns an error if the scales of the residuals are wrong.
+func (r *Regression) checkNoise() error {
+	switch {
+	case r.Noise == nil:
+		return nil
+	case len(r.Noise) != r.size() || r.NoiseVariance == 0:
+		return fmt.Errorf("targets: %d scales of residuals, expected one for each of %d targets with noise", len(r.Noise), r.size())
+	}
+	for t, v := range r.Noise {
+		if !positive(v) {
+			return fmt.Errorf("targets: the residuals of %q have the scale %g, expected a positive number", r.labels()[t], v)
 		}
 	}
 	return nil
@@ -158,12 +178,16 @@ func (r *Regression) heldLoss(y, f []float64) float64 {
 	return sum
 }
 
-// scale returns the mean and the standard deviation of target t.
-func (r *Regression) scale(t int) (mean, std float64) {
-	if r.Std == nil {
-		return 0, 1
+// scale returns the mean of target t and the unit in which the network's units have it.
+func (r *Regression) scale(t int) (mean, unit float64) {
+	unit = 1
+	if r.Std != nil {
+		mean, unit = r.Mean[t], r.Std[t]
 	}
-	return r.Mean[t], r.Std[t]
+	if r.Noise != nil {
+		unit *= r.Noise[t]
+	}
+	return mean, unit
 }
 
 func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
@@ -19,6 +20,7 @@ type posterior struct {
 	limit int64          // bytes
 	firm  bool           // the limit holds for a single input, too
 
+	mu       sync.Mutex   // serves solve
 	at       *system      // of the present parameters; nil: to be computed
 	evidence *graph.Param // L₀, packed as L is, see split; nil: all of the variance is epistemic
 	scatter  float64      // ν, with L₀
@@ -90,8 +92,10 @@ func (p *posterior) limitMemory(bytes int64) { p.limit, p.firm = bytes, true }
 // Refresh makes the posterior see changed parameters of its layer.
 func (p *posterior) Refresh() { p.at, p.known = nil, nil }
 
-// solve computes what predictions need of the inducing points.
+// solve computes what predictions need of the inducing points. Several goroutines may call solve.
 func (p *posterior) solve() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var err error
 	if p.at == nil {
 		p.at, err = p.layer.system(p.layer.L)

@@ -36,7 +36,7 @@ type Settings struct {
 	Alpha     *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective; 0 is the evidence lower bound"`
 
 	PriorStd    float64 `set:"prior-std" default:"1" above:"0" help:"prior standard deviation σ₀ at the start, which fix-prior keeps; natural gradients with rows held out find theirs from 0.0001 to 10,000, whatever the start"`
-	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs"`
+	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A, in closed form; for Gaussian noise only"`
 	FixPrior    bool    `set:"fix-prior" help:"keep the prior standard deviation at its start value"`
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`

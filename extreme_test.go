@@ -1,0 +1,38 @@
+package valla
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/internal/holdout"
+)
+
+// TestExtremeInput: each method fits rows with one input far outside, and says so, or the error names the input.
+func TestExtremeInput(t *testing.T) {
+	m, set := trained(t)
+	const where = `row 3 (counting from 0), feature "b": the input 1e+12 lies `
+	refused := 0
+	for _, how := range method.All() {
+		if slices.Contains([]string{"own", "toy", "blind"}, how.Name) {
+			continue // methods that tests have registered
+		}
+		far := set.Rows(holdout.UpTo(0, 60))
+		far.X.Float64s()[7] = 1e12
+		f, err := m.Fit(t.Context(), far, FitOptions{Settings: quickSettings(t, how)})
+		switch {
+		case err != nil:
+			oneLine(t, err, "fit: "+where, "leave this row out, or bound the column")
+			refused++
+		case !strings.Contains(strings.Join(f.lastFit().Notes, " "), where):
+			t.Errorf("%s: notes %q", how.Name, f.lastFit().Notes)
+		}
+	}
+	if refused == 0 {
+		t.Error("no method has refused the rows, so that nothing has checked the error")
+	}
+	if got := m.explainExtreme(set, ErrFormat); got != ErrFormat {
+		t.Errorf("error without an extreme input: %v", got)
+	}
+}

@@ -1,0 +1,86 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+)
+
+// network returns the network in the units of its task: with several targets, each output is divided by the scale of
+// its residuals, so that one noise variance serves targets of different units and precision.
+func (m *Model) network() layers.Network {
+	r, ok := m.Task.Outputs.(*task.Regression)
+	if !ok || r.Noise == nil {
+		return m.Net
+	}
+	factors := make([]float64, len(r.Noise))
+	for t, v := range r.Noise {
+		factors[t] = 1 / v
+	}
+	return layers.Rescaled(m.Net, factors)
+}
+
+// estimateNoise sets the noise of a regression to the scale of the residuals at examples: the noise variance of one
+// target, and the scales of several targets. Other models have no noise.
+func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
+	r, ok := m.Task.Outputs.(*task.Regression)
+	if !ok || !likelihood.Noisy(m.Task.Likelihood()) {
+		return nil
+	}
+	f, err := m.outputs(ctx, e.X)
+	if err != nil {
+		return err
+	}
+	own, y, w := *r, graph.Floats(e.Y), m.Task.Likelihood().Width()
+	scales := make([]float64, m.Task.Size())
+	for t := range scales {
+		v := noiseVariance(m.Task.Likelihood(), columns(y, t*w, w, len(y)/e.N()), columns(f, t, 1, len(scales)))
+		if !(v > 0 && v-v == 0) {
+			return fmt.Errorf("target %q: the mean squared residual is %g, expected a positive number to take for the noise variance", r.Names[t*w], v)
+		}
+		own.NoiseVariance, scales[t] = v, math.Sqrt(v)
+	}
+	if len(scales) > 1 {
+		own.Noise, own.NoiseVariance = scales, 1
+	}
+	m.Task.Outputs = &own
+	return nil
+}
+
+// columns returns the w columns from the column first of rows of a width.
+func columns(v []float64, first, w, width int) (out []float64) {
+	for ; first < len(v); first += width {
+		out = append(out, v[first:first+w]...)
+	}
+	return out
+}
+
+// noiseVariance returns the squared scale of the noise of one output at which targets y [N·W] are likeliest around f [N]:
+// with Gaussian noise, the mean squared residual.
+func noiseVariance(l likelihood.Likelihood, y, f []float64) float64 {
+	if likelihood.IsGaussian(l) {
+		sum := 0.0
+		for i := range y {
+			sum += (y[i] - f[i]) * (y[i] - f[i])
+		}
+		return sum / float64(len(y))
+	}
+	w, around := l.Width(), math.Log(likelihood.NoiseVariance(l))
+	return math.Exp(kernel.Golden(func(log float64) float64 {
+		sum, with := 0.0, likelihood.WithNoise(l, math.Exp(log))
+		for i := range f {
+			sum -= with.LogDensity(y[i*w:(i+1)*w], f[i:i+1])
+		}
+		return sum
+	}, around-noiseRange, around+noiseRange))
+}
+
+// noiseRange bounds how far the logarithm of the noise variance of a target lies from the logarithm for all targets.
+const noiseRange = 40

@@ -82,6 +82,35 @@ func TestSkewFound(t *testing.T) {
 	}
 }
 
+// TestScores compares the scores with differences of log densities by the log scale. Rows that are left out have none.
+func TestScores(t *testing.T) {
+	s := student{dof: 4, scale: 0.6, skew: 0.5}
+	values := valuesOf(Law{Family: StudentT, DoF: s.dof, Scale: s.scale, Skew: s.skew}, 50, 1)
+	scores := make([]float64, len(values))
+	s.scores(scores, values, part{10, 20})
+	for i, z := range values {
+		const step = 1e-6
+		want := (s.logDensity(z*math.Exp(-step)) - step - s.logDensity(z*math.Exp(step)) - step) / (2 * step)
+		if i >= 10 && i < 20 {
+			want = 0
+		}
+		if math.Abs(scores[i]-want) > 1e-6 {
+			t.Errorf("score %g of the value %g, want %g", scores[i], z, want)
+		}
+	}
+}
+
+// TestDriftPrior: where the residuals drift, the law stays closer to the standard deviation 1.
+func TestDriftPrior(t *testing.T) {
+	values := valuesOf(Law{Family: StudentT, DoF: 8, Scale: 0.4}, 1000, 2)
+	c := newChoice(Residuals{Z: values}, Options{Symmetric: true})
+	free := c.fit(values, part{}, spreadRows)
+	c.report.Drift = 100
+	if held := c.fit(values, part{}, spreadRows); !(math.Sqrt(held.variance()) > math.Sqrt(free.variance())+0.1 && held.variance() < 1) {
+		t.Errorf("variance %g with a drift, %g without", held.variance(), free.variance())
+	}
+}
+
 // TestDrift: residuals whose mean changes along the rows have a large drift, and independent residuals have none.
 func TestDrift(t *testing.T) {
 	values, largest := valuesOf(Law{Family: StudentT, DoF: 3, Scale: 1, Skew: 1}, 500, 1), 0.0

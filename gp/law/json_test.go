@@ -109,3 +109,17 @@ func TestLogScale(t *testing.T) {
 	near(t, "below the range", l.LogScale([]float64{-3, 7, 0}), -0.1, 0)
 	near(t, "above the range", l.LogScale([]float64{3, -5, 0}), 0.1, 0)
 }
+
+// TestManyTerms: an own scale with more units than a fit makes is computed from the same formula.
+func TestManyTerms(t *testing.T) {
+	own := &law.OwnScale{Mean: []float64{1}, Inverse: []float64{2}, Linear: []float64{0.5}, Offset: 0.1, Lowest: -100, Highest: 100}
+	want := 0.5*0.6 - 0.1
+	for m := range 400 {
+		slope := float64(m) / 100
+		own.Inputs, own.Slopes = append(own.Inputs, 0, 0, 0), append(own.Slopes, slope, -1, 0)
+		own.Bias, own.Output = append(own.Bias, 0.2), append(own.Output, 0.01)
+		want += 0.01 * math.Tanh(0.2+(slope-1)*0.6)
+	}
+	l := law.Law{Family: law.Gaussian, Scale: 1, Own: own}
+	near(t, "h(x)", l.LogScale([]float64{1.3}), want, 1e-12)
+}

@@ -157,6 +157,33 @@ func TestProperties(t *testing.T) {
 	})
 }
 
+// TestTwoPieces compares the density of a skewed t with its definition: two halves of a t of different widths, shifted so
+// that the mean is 0. The law of −Z has the skewness −κ.
+func TestTwoPieces(t *testing.T) {
+	const dof, scale, skew = 6.0, 0.7, 0.4
+	l := law.Law{Family: law.StudentT, DoF: dof, Scale: scale, Skew: skew}
+	mirrored := l
+	mirrored.Skew = -skew
+	half := 2 * math.Sqrt(dof) * math.Gamma((dof+1)/2) / ((dof - 1) * math.Sqrt(math.Pi) * math.Gamma(dof/2)) // E|T|
+	shift := half * (math.Exp(skew) - math.Exp(-skew))
+	constant := math.Gamma((dof+1)/2) / (math.Sqrt(dof*math.Pi) * math.Gamma(dof/2))
+	for _, z := range []float64{-30, -2, -0.7, -0.1, 0, 0.4, 1, 5, 200} {
+		x := z/scale + shift
+		y := x * math.Exp(-skew)
+		if x < 0 {
+			y = x * math.Exp(skew)
+		}
+		want := 2 / (math.Exp(skew) + math.Exp(-skew)) / scale * constant * math.Pow(1+y*y/dof, -(dof+1)/2)
+		near(t, fmt.Sprintf("density at %g over the definition", z), math.Exp(l.LogDensity(z))/want, 1, 1e-12)
+		near(t, fmt.Sprintf("log density of −Z at %g", z), mirrored.LogDensity(-z), l.LogDensity(z), 1e-12)
+		near(t, fmt.Sprintf("CDF of −Z at %g", z), mirrored.CDF(-z), l.Survival(z), 1e-14)
+		near(t, fmt.Sprintf("CRPS of −Z at %g", z), mirrored.CRPS(-z), l.CRPS(z), 1e-11)
+	}
+	for _, p := range []float64{1e-6, 0.3, 0.5, 0.9} {
+		near(t, fmt.Sprintf("quantile %g of −Z", 1-p), mirrored.Quantile(1-p), -l.Quantile(p), 1e-9)
+	}
+}
+
 // TestTails compares log densities 50 scales out with their formulas.
 func TestTails(t *testing.T) {
 	l := law.Law{Family: law.Mixture, Weights: []float64{0.5, 0.5}, Shifts: []float64{-1, 1}, Scales: []float64{1, 1}}

@@ -196,7 +196,7 @@ func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return calibrate.Deviation(p.Mean, p.Variance, graph.Floats(rows.y))
+	return calibrate.Deviation(p.Additive(graph.Floats(rows.y)))
 }
 
 // logitTemperature finds the divisor of the logits of a classification.
@@ -256,7 +256,8 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 		return nil, nil, err
 	}
 	if !classes {
-		base.Calibration.Conformal = calibrate.Numbers(p.Mean, p.Variance, graph.Floats(rows.y), len(p.Targets))
+		mean, variance, y := p.Additive(graph.Floats(rows.y))
+		base.Calibration.Conformal = calibrate.Numbers(mean, variance, y, len(p.Targets))
 		return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 	}
 	labels, err := k.Labels(rows.y)

@@ -171,6 +171,9 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 		}
 		e.Notes = append(e.Notes, notes...)
 	}
+	if n := posterior.Medians(); n > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("On %d of %d rows the transformed target has no mean that says where targets are, so that predictions have the median for the mean: law=gaussian, or the likelihood gaussian, has a mean.", n, posterior.N()))
+	}
 	notes, err := m.warnings(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
 	return err

@@ -43,6 +43,8 @@ type division struct {
 	notes  []string // for the record of the fit
 	order  []int    // numbers of the rows of held in the set from which they were taken; nil: held is in its own order
 	law    string   // see FitOptions
+
+	transformed bool // the targets have transforms; fitLaws sets it
 }
 
 // divide divides the rows of a set.

@@ -102,6 +102,7 @@ func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 	if err != nil || all == nil {
 		return err
 	}
+	d.transformed = m.transform() != ""
 	laws := make([]law.Law, len(all))
 	for t, r := range all {
 		if laws[t], err = d.lawOf(ctx, r); err != nil {
@@ -118,7 +119,7 @@ func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 // lawOf returns the law of residuals. Pseudo-rows, whose targets lie on the way from one row to another, tell
 // how heavy the tails are, but neither where targets scatter more nor whether the law is skewed.
 func (d division) lawOf(ctx context.Context, r law.Residuals) (law.Law, error) {
-	o := law.Options{Family: d.law, Symmetric: d.pseudo}
+	o := law.Options{Family: d.law, Symmetric: d.pseudo, Surely: d.transformed}
 	if d.pseudo {
 		o.Own = law.OwnNever
 	}

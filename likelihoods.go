@@ -15,12 +15,30 @@ import (
 // targetsOf returns what the outputs of a network that o describe mean. The scaling comes from the training rows;
 // the classes, and the start of an observation model, come from the whole set.
 func (o TrainOptions) targetsOf(set, rows *data.Set) (task.Outputs, error) {
-	switch {
-	case o.Classes && o.Likelihood != nil:
+	if o.Classes && o.Likelihood != nil {
 		return nil, settings.Errorf("classes with a likelihood, expected one of the two")
-	case o.Classes:
-		return task.Classes(set)
-	case o.Likelihood == nil:
+	}
+	if o.Classes {
+		return classesOf(set, o.TargetTransform)
+	}
+	r, err := o.regressionOf(set, rows)
+	if err != nil || o.TargetTransform == "" {
+		return r, err
+	}
+	return r.Transformed(set, rows, o.TargetTransform)
+}
+
+// classesOf returns the classes of a set. Classes with a target transform are an error.
+func classesOf(set *data.Set, transform string) (task.Outputs, error) {
+	if transform != "" {
+		return nil, settings.Errorf("target transform %q of classes, expected targets that are real numbers", transform)
+	}
+	return task.Classes(set)
+}
+
+// regressionOf returns the regression that o describe, without a target transform.
+func (o TrainOptions) regressionOf(set, rows *data.Set) (*task.Regression, error) {
+	if o.Likelihood == nil {
 		return task.StandardizedTargets(rows)
 	}
 	r, err := task.ModelledTargets(set, rows, o.Likelihood)

@@ -135,12 +135,20 @@ func (m *Model) NoiseVariance() float64 {
 }
 
 // NoiseStds returns the standard deviation of each target around the latent function, in the units of the
-// target; nil in classification, and for observation models without noise, such as counts.
+// target, or of the transformed target; nil in classification, and for observation models without noise, such as counts.
 func (m *Model) NoiseStds() []float64 {
 	if r, ok := m.Task.Outputs.(*task.Regression); ok && m.NoiseVariance() > 0 {
 		return r.NoiseStds(m.NoiseVariance())
 	}
 	return nil
+}
+
+// transform returns the name of the target transform; "" if there is none.
+func (m *Model) transform() string {
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Transforms != nil {
+		return r.Transforms[0].Name
+	}
+	return ""
 }
 
 // gp returns the distribution of the latent function in the network's units.

@@ -32,6 +32,9 @@ type TrainOptions struct {
 	// change. The loss is then −log p(target | outputs), and the parameters of the model are trained along with the
 	// weights. nil means Gaussian noise, for which the loss is the squared error.
 	Likelihood likelihood.Settings
+	// TargetTransform is the name of a function of the targets, which the network learns instead of the targets, see
+	// [task.Transform]; "" means none. Predictions and scores are in the units of the data.
+	TargetTransform string
 
 	Checkpoint string // path of a file that keeps the state of the training; "" means none
 	Resume     bool   // go on from the Checkpoint of an interrupted training with the same options and data
@@ -225,9 +228,12 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	if t.o.Likelihood != nil {
 		all["likelihood"] = t.model.Task.Likelihood().String()
 	}
+	if t.o.TargetTransform != "" {
+		all["target-transform"] = t.o.TargetTransform
+	}
 	return Event{
 		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
-		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res},
+		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.model.tailNotes(t.raw)},
 	}
 }
 

@@ -143,9 +143,10 @@ func (m *Model) noiseWarnings(train gp.Examples, p judged, j jury) []string {
 		return nil
 	}
 	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0
-	stds, y := r.NoiseStds(1), graph.Floats(j.y)
+	stds := r.NoiseStds(1)
+	mean, _, y := p.Additive(graph.Floats(j.y))
 	for i, v := range y {
-		z := (v - p.Mean[i]) / stds[i%len(stds)]
+		z := (v - mean[i]) / stds[i%len(stds)]
 		residual += z * z / float64(len(y))
 	}
 	switch {

@@ -23,7 +23,11 @@ type WeightOptions struct {
 	// Standardize says that the network was trained on standardised inputs and targets; the
 	// moments are then taken from the set. Otherwise it works in the units of the data.
 	Standardize bool
-	Classes     bool // classification: output i belongs to the i-th smallest value of the target
+	// TargetTransform is the name of the function of the targets that the network was trained to predict, see
+	// [task.Transform]; "" means none. The set gives the exponent of task.YeoJohnson, and with Standardize the moments
+	// of the transformed targets.
+	TargetTransform string
+	Classes         bool // classification: output i belongs to the i-th smallest value of the target
 }
 
 // FromWeights makes a model without a posterior from weights that were trained elsewhere, see [layers.Load]. A
@@ -103,7 +107,9 @@ func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
 		}
 	}
 	if o.Classes {
-		m.Task.Outputs, err = task.Classes(set)
+		m.Task.Outputs, err = classesOf(set, o.TargetTransform)
+	} else if o.TargetTransform != "" {
+		m.Task.Outputs, err = m.Task.Outputs.(*task.Regression).Transformed(set, set, o.TargetTransform)
 	}
 	return m, err
 }

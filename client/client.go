@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -120,12 +121,29 @@ func (c *Client) infer(ctx context.Context, model string, in []tensor) (*Predict
 	to := map[string]any{"mean": &p.Mean, "std": &p.Std, "latent_std": &p.LatentStd, "class": &p.Class, "probabilities": &p.Probabilities, "entropy": &p.Entropy}
 	for _, t := range out.Outputs {
 		if v, known := to[t.Name]; known {
-			if err := json.Unmarshal(t.Data, v); err != nil {
+			if err := t.decode(v); err != nil {
 				return nil, fmt.Errorf("client: the answer of %s: output %q: %w", address, t.Name, err)
 			}
 		}
 	}
 	return p, nil
+}
+
+// decode writes the elements to v, a pointer to a slice. A number that is null is NaN.
+func (t tensor) decode(v any) error {
+	to, ok := v.(*[]float64)
+	if !ok {
+		return json.Unmarshal(t.Data, v)
+	}
+	var found []*float64
+	err := json.Unmarshal(t.Data, &found)
+	for _, f := range found {
+		if f == nil {
+			f = new(math.NaN())
+		}
+		*to = append(*to, *f)
+	}
+	return err
 }
 
 // send posts a body, again and again while the server is busy, and returns the answer.

@@ -51,6 +51,11 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: error %v, expected %q", name, err, c.want)
 		}
 	}
+	one := httptest.NewServer(busy(0, `{"outputs":[{"name":"mean","data":[1,2]},{"name":"std","data":[null,3]}]}`))
+	defer one.Close()
+	if p, err := (&client.Client{URL: one.URL, Token: "secret"}).Rows(t.Context(), "m", [][]float64{{1}, {2}}); err != nil || p.Std[0] == p.Std[0] || p.Std[1] != 3 {
+		t.Errorf("standard deviations %+v, want NaN for null; error %v", p, err)
+	}
 	var refused *client.Error
 	s := httptest.NewServer(busy(0, `{}`))
 	defer s.Close()

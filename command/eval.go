@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/coverage"
+	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -58,6 +59,7 @@ type evaluation struct {
 	scores  []valla.Scores   // scores of each method
 	level   float64          // probability of the intervals or sets
 	covered []coverage.Tally // coverage of each method
+	medians int              // predictions of the last method whose mean is the median
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
@@ -93,6 +95,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			if err == nil {
 				e.links[i], err = p.Link, scorers[i].Add(p, set.Y)
 			}
+			if err == nil && i == len(models)-1 {
+				e.medians += p.Medians()
+			}
 			if err == nil {
 				err = e.covered[i].Add(p, graph.Floats(set.Y))
 			}
@@ -125,7 +130,7 @@ func (e evaluation) document() map[string]any {
 			if several {
 				key += "_" + target
 			}
-			scores[key] = s.Value
+			scores[key] = listing.Number(s.Value)
 		}
 		if share, size := e.covered[i].Means(); share != nil {
 			scores["level"], scores["coverage"] = e.level, *share
@@ -141,6 +146,9 @@ func (e evaluation) document() map[string]any {
 	}
 	if e.own != "" {
 		doc["own_mean"] = e.own
+	}
+	if e.medians > 0 {
+		doc["medians"] = e.medians
 	}
 	return doc
 }
@@ -166,6 +174,9 @@ func (e evaluation) text() string {
 	own := ""
 	if e.own != "" {
 		own = e.own + "\n"
+	}
+	for _, n := range medianNotes(e.medians) {
+		own += n + "\n"
 	}
 	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage(), own)
 }

@@ -49,6 +49,7 @@ type fitCommand struct {
 type elsewhere struct {
 	Layout      string `set:"layout" choice:"auto in-out out-in" help:"axes of the weights of dense layers; PyTorch has out-in"`
 	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
+	transforming
 }
 
 // layouts maps the choices of the flag --layout to layouts.
@@ -249,9 +250,9 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 		}
 		printNotes(cmd, notes)
 		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
-			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
+			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
 		})
-		return m, set, err
+		return m, set, inFile(path, err)
 	}
 	m, err := valla.Load(c.model)
 	if err != nil {
@@ -276,7 +277,11 @@ func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string
 	if err != nil {
 		return nil, err
 	}
-	return allRows(cmd, rows, limit)
+	set, err := allRows(cmd, rows, limit)
+	if err == nil {
+		err = m.Task.CheckSet(set)
+	}
+	return set, inFile(path, err)
 }
 
 // allRows returns all rows, prints the notes on the rows, and closes rows. Rows that need more than limit

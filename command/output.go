@@ -38,19 +38,20 @@ func (form asJSON) print(cmd *cobra.Command, document any, text string) error {
 
 // report is the output of train, fit, update and calibrate.
 type report struct {
-	Model    string         `json:"model"`               // path of the model file
-	Network  string         `json:"network"`             // description of the network
-	Dtype    string         `json:"dtype"`               // element type of the network
-	Inputs   []int          `json:"inputs"`              // shape of the inputs of one example
-	Features []string       `json:"features,omitempty"`  // names of the inputs, if they are columns
-	Columns  []string       `json:"columns,omitempty"`   // a sentence about each column that does not hold plain numbers
-	Targets  []string       `json:"targets"`             // names of the targets
-	Classes  []float64      `json:"classes,omitempty"`   // classes as numbers
-	Labels   []string       `json:"labels,omitempty"`    // names of classes that are text
-	NoiseStd []float64      `json:"noise_std,omitempty"` // noise of each target, in the target's units
-	Laws     []string       `json:"laws,omitempty"`      // law of the residuals of each target; nil: Gaussian
-	Event    valla.Event    `json:"event"`               // record of the run
-	Verdict  *valla.Verdict `json:"verdict,omitempty"`   // verdict of the event, if the run was a fit
+	Model      string         `json:"model"`                       // path of the model file
+	Network    string         `json:"network"`                     // description of the network
+	Dtype      string         `json:"dtype"`                       // element type of the network
+	Inputs     []int          `json:"inputs"`                      // shape of the inputs of one example
+	Features   []string       `json:"features,omitempty"`          // names of the inputs, if they are columns
+	Columns    []string       `json:"columns,omitempty"`           // a sentence about each column that does not hold plain numbers
+	Targets    []string       `json:"targets"`                     // names of the targets
+	Classes    []float64      `json:"classes,omitempty"`           // classes as numbers
+	Labels     []string       `json:"labels,omitempty"`            // names of classes that are text
+	NoiseStd   []float64      `json:"noise_std,omitempty"`         // noise of each target, in the units of the target or of the transformed target
+	Transforms []string       `json:"target_transforms,omitempty"` // target transform of each target; nil: none
+	Laws       []string       `json:"laws,omitempty"`              // law of the residuals of each target; nil: Gaussian
+	Event      valla.Event    `json:"event"`                       // record of the run
+	Verdict    *valla.Verdict `json:"verdict,omitempty"`           // verdict of the event, if the run was a fit
 }
 
 // save writes the model m of a run to the file w.out, and prints the report. m is nil if the run
@@ -117,6 +118,11 @@ func newReport(m *valla.Model, path string) report {
 	for _, l := range m.Laws {
 		r.Laws = append(r.Laws, l.String())
 	}
+	if o, ok := m.Task.Outputs.(*task.Regression); ok {
+		for _, t := range o.Transforms {
+			r.Transforms = append(r.Transforms, t.String())
+		}
+	}
 	if c, ok := m.Task.Outputs.(*task.Classification); ok {
 		r.Classes, r.Labels = c.Classes, c.Names
 	}
@@ -161,8 +167,15 @@ func (r report) printFindings(line func(name, format string, args ...any)) {
 	if r.Classes != nil {
 		line("classes", "%d of %q", len(r.Classes), r.Targets[0])
 	}
-	for i, std := range r.NoiseStd { // a target may have several columns
-		line("noise std", "%.4g of %q", std, r.Targets[i*len(r.Targets)/len(r.NoiseStd)])
+	for i, text := range r.Transforms { // a target may have several columns
+		line("transform", "%s of %q", text, r.Targets[i*len(r.Targets)/len(r.Transforms)])
+	}
+	for i, std := range r.NoiseStd {
+		of := "%.4g of %q"
+		if r.Transforms != nil {
+			of = "%.4g of the transformed %q"
+		}
+		line("noise std", of, std, r.Targets[i*len(r.Targets)/len(r.NoiseStd)])
 	}
 	for i, text := range r.Laws {
 		line("law", "%s of %q", text, r.Targets[i])

@@ -30,8 +30,9 @@ type predictCommand struct {
 	Noise     bool      `set:"noise" help:"with --samples, regression: draw targets, which scatter around the function"`
 	Seed      uint64    `set:"seed" help:"seed of the samples"`
 	reading
-	parts inParts
-	out   string
+	parts   inParts
+	out     string
+	medians int // predictions so far whose mean is the median
 }
 
 func newPredict() *cobra.Command {
@@ -56,12 +57,13 @@ deviation (of the posterior and the noise together), the bounds of a central int
 the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
-mean_NAME, std_NAME and so on. --quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the
-predictive distribution. For a classification the columns are class, the most probable class, and
-p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval
-contains the target with its probability by guarantee. A classification then has the column set: the
-names of the classes in a set that contains the right class with this probability, with bars
-between the names. The formats .npz and .npy leave the column set out.
+mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is the median.
+--quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the predictive distribution. For a
+classification the columns are class, the most probable class, and p_NAME, the probability of class
+NAME. After valla calibrate --method conformal the interval contains the target with its probability
+by guarantee. A classification then has the column set: the names of the classes in a set that
+contains the right class with this probability, with bars between the names. The formats .npz and
+.npy leave the column set out.
 
 --samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
 so on. For several targets the columns are sample_1_NAME; for a classification they are
@@ -184,13 +186,23 @@ func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.R
 
 // batches calls f with the predictions for each batch of rows.
 func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(*listing.Predictions) error) error {
-	return c.each(cmd, m, rows, func(set *data.Set, o valla.PredictOptions) error {
+	err := c.each(cmd, m, rows, func(set *data.Set, o valla.PredictOptions) error {
 		r, err := c.predictions(cmd, m, rows, set, o)
 		if err != nil {
 			return err
 		}
 		return f(r)
 	})
+	printNotes(cmd, medianNotes(c.medians))
+	return err
+}
+
+// medianNotes returns a note on predictions whose mean is the median.
+func medianNotes(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The mean of %d predictions does not exist, or the last half per cent of the distribution makes it: their mean is the median, and their std is +Inf, in JSON null.", n)}
 }
 
 // predictions returns the predictions for a batch of rows.
@@ -199,6 +211,7 @@ func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *v
 	if err != nil {
 		return nil, err
 	}
+	c.medians += p.Medians()
 	out, err := listing.Of(p, c.Level, listing.IDs(rows)...)
 	if err != nil {
 		return nil, err
@@ -216,7 +229,7 @@ func document(r *listing.Predictions) map[string]any {
 		case c.Texts != nil:
 			doc[c.Name] = c.Texts
 		default:
-			doc[c.Name] = c.Values
+			doc[c.Name] = listing.Numbers(c.Values)
 		}
 	}
 	if r.Probs != nil {

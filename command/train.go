@@ -1,14 +1,30 @@
 package command
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 )
+
+// transforming has the flag of the target transform.
+type transforming struct {
+	TargetTransform string `set:"target-transform" default:"none" choice:"none log log1p yeo-johnson" help:"regression: function of the targets that the network learns in their place"`
+}
+
+// transform returns the name of the transform for the library; "" for none.
+func (t transforming) transform() string {
+	if t.TargetTransform == "none" {
+		return ""
+	}
+	return t.TargetTransform
+}
 
 // trainCommand is the command line of valla train.
 type trainCommand struct {
@@ -18,6 +34,7 @@ type trainCommand struct {
 	work
 	valla.Network
 	valla.Training
+	transforming
 
 	memory     memory              // bytes that the table may take
 	likelihood string              // value of --likelihood; "" means Gaussian noise, or classes
@@ -58,7 +75,10 @@ its only error bar is the noise; valla fit adds a posterior. With --classes the 
 holds the names or numbers of classes, and the network predicts their probabilities. With
 --likelihood the targets are counts, yes or no, ordered classes, numbers with outliers and
 so on, and the network's outputs mean what the observation model says; valla likelihood list
-names the models, and valla likelihood show NAME describes a model and its flags.
+names the models, and valla likelihood show NAME describes a model and its flags. With
+--target-transform log, log1p or yeo-johnson the network learns this function of the targets,
+as for prices, incomes and other positive numbers with a long tail; predictions and scores
+stay in the units of the data.
 
 DATA is a table of text (.csv, .tsv or .txt, also .gz or .zst, or - for the standard input),
 a .parquet file, or a .npy or .npz file. Cells of text are separated by commas, semicolons,
@@ -85,6 +105,14 @@ func (c *trainCommand) checkLikelihood() error {
 	return settings.Errorf("--likelihood %s beside %s, expected one observation model", c.likelihood, c.name)
 }
 
+// inFile adds the path of a file to an error about a target in it.
+func inFile(path string, err error) error {
+	if bad := new(task.TargetError); errors.As(err, &bad) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.check("", args[0], c.Form); err != nil {
 		return err
@@ -95,7 +123,7 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	o := valla.TrainOptions{
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
-		Likelihood: c.chosen,
+		Likelihood: c.chosen, TargetTransform: c.transform(),
 	}
 	set, notes, err := c.columns.read(args[0], c.header.reader(), c.targets, o, c.memory)
 	if err != nil {
@@ -106,5 +134,5 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	o.OnProgress = d.steps("MAP")
 	m, err := valla.Train(cmd.Context(), set, o)
 	d.close()
-	return c.save(cmd, m, err)
+	return c.save(cmd, m, inFile(args[0], err))
 }

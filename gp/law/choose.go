@@ -46,15 +46,16 @@ func (c *choice) rescale(h []float64) {
 	}
 }
 
-// tryStudent replaces the Gaussian by Student's t.
+// tryStudent replaces the Gaussian by Student's t, unless the t has to be sure.
 func (c *choice) tryStudent() {
 	if c.options.Family == Gaussian {
 		return
 	}
 	densities := c.crossStudent(spreadRows)
 	try := compare(StudentT, densities, c.densities)
-	try.Taken = true
-	c.law, c.densities = c.fitted(), densities
+	if try.Taken = !c.options.Surely || c.options.Family == StudentT || try.significant(); try.Taken {
+		c.law, c.densities = c.fitted(), densities
+	}
 	c.report.Tried = append(c.report.Tried, try)
 }
 
@@ -93,8 +94,11 @@ func (c *choice) try(name string, h []float64, wanted bool, own func() *OwnScale
 	with := *c
 	with.rescale(h)
 	with.densities = with.crossStudent(spreadRows)
-	try := compare(name, with.densities, c.densities)
-	if try.Taken = wanted || try.Gain > (1+45/float64(len(h)))*try.GainError; try.Taken {
+	try, least := compare(name, with.densities, c.densities), 1+45/float64(len(h))
+	if c.options.Surely {
+		least = max(least, 2)
+	}
+	if try.Taken = wanted || try.Gain > least*try.GainError; try.Taken {
 		with.law = with.fitted()
 		with.law.Own = own()
 		*c = with

@@ -296,3 +296,19 @@ func BenchmarkFit(b *testing.B) {
 		})
 	}
 }
+
+// TestSurely: where the t has to be surely better, Gaussian residuals keep the Gaussian, and residuals with heavy tails
+// have a t all the same.
+func TestSurely(t *testing.T) {
+	r := draws(law.Normal(), 400, 1)
+	if l, _ := fit(t, r, law.Options{}); l.Family != law.StudentT {
+		t.Errorf("the law of Gaussian residuals is %v, want a t that is hardly worse", l)
+	}
+	if l, _ := fit(t, r, law.Options{Surely: true}); l.Family != law.Gaussian {
+		t.Errorf("the law of Gaussian residuals is surely %v", l)
+	}
+	heavy := draws(law.Law{Family: law.StudentT, DoF: 3, Scale: 0.6}, 2000, 1)
+	if l, _ := fit(t, heavy, law.Options{Surely: true}); l.Family != law.StudentT {
+		t.Errorf("the law of residuals with heavy tails is %v", l)
+	}
+}

@@ -9,7 +9,8 @@ import (
 
 // CRPS returns the continuous ranked probability score of a distribution at a target, ∫ (F(t) − 1{t ≥ y})² dt, for
 // counts and ordered classes the sum over the whole numbers t (Gneiting and Raftery 2007). It is in closed form for
-// Gaussians and their mixtures. It is NaN for classes, which have no distribution of numbers.
+// Gaussians and their mixtures. It is NaN for classes, which have no distribution of numbers, and +Inf where
+// the tails are too heavy.
 func CRPS(d Distribution, y float64, kind Kind) float64 {
 	switch d := d.(type) {
 	case nil:
@@ -68,7 +69,8 @@ var legendre = func() (r struct{ x, w [12]float64 }) {
 }()
 
 // integratedCRPS is the integral over v with t = median + scale·sinh v, in which the tails of all distributions fall
-// exponentially or faster: panel by panel to both sides of y until nothing is added.
+// exponentially or faster: panel by panel to both sides of y until nothing is added. It is +Inf for tails so heavy that
+// more and more is added, such as the tails of the exponential of Student's t.
 func integratedCRPS(d Distribution, y float64) float64 {
 	const width = 0.4
 	median := d.Quantile(0.5)
@@ -89,13 +91,18 @@ func integratedCRPS(d Distribution, y float64) float64 {
 		return sum * scale * (to - from) / 2
 	}
 	start := math.Asinh((y - median) / scale)
-	sum := 0.0
+	sum, far := 0.0, 10+math.Abs(start)
 	for side, above := range []bool{false, true} {
 		step := width * float64(2*side-1)
-		for v := start; math.Abs(v) < 50; v += step {
+		last := 0.0
+		for v := start; ; v += step {
 			part := math.Abs(panel(v, v+step, above))
+			if math.Abs(v) > far && part >= last {
+				return math.Inf(1)
+			}
+			last = part
 			sum += part
-			if part < 1e-11*sum && (v+step)*step > 0 {
+			if part <= 1e-11*sum && (v+step)*step > 0 {
 				break
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // Distribution is the distribution of one number: the predictive distribution of a target.
 type Distribution interface {
-	// Mean returns the mean.
+	// Mean returns the mean, NaN where there is none.
 	Mean() float64
 	// Variance returns the variance, +Inf where there is none.
 	Variance() float64

@@ -1,13 +1,19 @@
 package task
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Bound returns the quantiles of the targets for a probability 0 < level < 1, [N,T]. With Conformal they are the
-// bounds of intervals whose coverage is guaranteed, and the mean for the level 0.5.
+// bounds of intervals whose coverage is guaranteed, and their middle for the level 0.5: the mean, for transformed targets
+// T⁻¹ of the mean of T(target).
 func (p *Prediction) Bound(level float64) ([]float64, error) {
 	switch {
 	case p.Conformal == nil:
 		return p.Quantiles(level), nil
+	case level == 0.5 && p.spread.under != nil:
+		return p.spread.inverted(slices.Clone(p.spread.under.Mean), 0), nil
 	case level == 0.5:
 		return p.Mean, nil
 	}

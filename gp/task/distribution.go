@@ -18,12 +18,15 @@ type spreads struct {
 	scale      []float64             // scales of the laws [N,T], in the units of the data
 	mean       []float64             // means of the latent function [N,T] in the network's units; for a likelihood
 	variance   []float64             // its variances [N,T]; for a likelihood
+
+	under   *Prediction // prediction of T(target), where targets have transforms; nil: they have none
+	medians int         // see Prediction.Medians
 }
 
 // set makes s the spreads of the latent distribution g.
 func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 	n, t := len(g.Mean), r.size()
-	s.of, s.likelihood, s.laws, s.noise = r, by.Likelihood, by.Laws, by.NoiseVariance
+	s.of, s.likelihood, s.laws, s.noise, s.under, s.medians = r, by.Likelihood, by.Laws, by.NoiseVariance, nil, 0
 	if by.Laws != nil {
 		s.scale = resized(s.scale, n)
 	}
@@ -40,6 +43,14 @@ func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 func (s *spreads) append(more spreads) {
 	s.of, s.likelihood, s.laws, s.noise = more.of, more.likelihood, more.laws, more.noise
 	s.scale, s.mean, s.variance = append(s.scale, more.scale...), append(s.mean, more.mean...), append(s.variance, more.variance...)
+	s.medians += more.medians
+	if more.under == nil {
+		return
+	}
+	if s.under == nil {
+		s.under = &Prediction{}
+	}
+	s.under.Append(more.under)
 }
 
 // Distribution returns the predictive distribution of target t at row i, in the units of the data: its mean,
@@ -50,6 +61,8 @@ func (p *Prediction) Distribution(i, t int) likelihood.Distribution {
 	}
 	k, s := i*max(1, len(p.Targets))+t, &p.spread
 	switch {
+	case s.under != nil:
+		return transformed{s.under.Distribution(i, t), s.of.Transforms[t]}
 	case s.likelihood != nil:
 		shift, scale := s.of.scale(t)
 		return inUnits{s.likelihood.Predict(t, s.mean[k], s.variance[k]), shift, scale}
@@ -68,6 +81,9 @@ func (p *Prediction) Quantiles(level float64) []float64 {
 func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
 	t, s := max(1, len(p.Targets)), &p.spread
 	n := len(dst)
+	if s.under != nil {
+		return s.inverted(s.under.AppendQuantiles(dst, level), n)
+	}
 	dst = append(dst, p.Mean...)
 	out := dst[n:]
 	for k := range t {
@@ -91,6 +107,14 @@ func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
 		}
 	}
 	return dst
+}
+
+// inverted returns v with T⁻¹ of the values from first on, which are [N,T] in the units of T(target).
+func (s *spreads) inverted(v []float64, first int) []float64 {
+	for i, u := range v[first:] {
+		v[first+i] = s.transform(i).Invert(u)
+	}
+	return v
 }
 
 // residual is the distribution mean + scale·Z, where Z has a law.

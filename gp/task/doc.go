@@ -53,8 +53,8 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	return gp.Examples{X: x, Y: y}, err
 }
 
-// CheckSet returns an error unless a set has the task's features and targets, in their order, and as many
-// inputs as targets.
+// CheckSet returns an error unless a set has the task's features and targets, in their order, as many inputs as targets,
+// and targets that the task takes.
 func (t Task) CheckSet(s *data.Set) error {
 	if err := CheckRows(s); err != nil {
 		return err
@@ -65,11 +65,32 @@ func (t Task) CheckSet(s *data.Set) error {
 	if !slices.Equal(s.Targets, t.Targets()) {
 		return fmt.Errorf("expected the targets %s, found %s", list(t.Targets()), list(s.Targets))
 	}
+	if r, ok := t.Outputs.(*Regression); ok {
+		if err := r.checkTargets(s.Y); err != nil {
+			return err
+		}
+		return r.refuse(s.Y)
+	}
 	if c, ok := t.Outputs.(*Classification); ok && !slices.Equal(s.Labels, c.Names) {
 		return fmt.Errorf("expected the labels %s of classes, found %s", list(c.Names), list(s.Labels))
 	}
 	return nil
 }
+
+// TargetError says that a task does not take a target of a set.
+type TargetError struct {
+	Row    int    // row of the set, counting from 0
+	Column string // name of the column
+	Err    error  // what is wrong with the value
+}
+
+// Error implements error.
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("row %d (counting from 0), target %q: %v", e.Row, e.Column, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *TargetError) Unwrap() error { return e.Err }
 
 // rowMajor returns an error unless the elements of t lie in memory in their order.
 func rowMajor(what string, t *tensor.Dense) error {

@@ -38,7 +38,7 @@ func ModelledTargets(set, rows *data.Set, s likelihood.Settings) (*Regression, e
 	if err := r.checkModel(); err != nil {
 		return nil, err
 	}
-	if err := r.refuse(graph.Floats(set.Y)); err != nil || l.Kind() != likelihood.Number {
+	if err := r.refuse(set.Y); err != nil || l.Kind() != likelihood.Number {
 		return r, err
 	}
 	return r, r.standardize(rows)
@@ -46,27 +46,32 @@ func ModelledTargets(set, rows *data.Set, s likelihood.Settings) (*Regression, e
 
 // refuse returns an error that names a target of y [N·T·W] that the observation model does not take, in the units of
 // the data.
-func (r *Regression) refuse(y []float64) error {
+func (r *Regression) refuse(y *tensor.Dense) error {
 	if r.Model == nil {
 		return nil
 	}
-	l, w, columns := r.model(), r.width(), len(r.Names)
-	for i := 0; i < len(y); i += w {
-		if err := l.Check(y[i : i+w]); err != nil {
-			return fmt.Errorf("row %d (counting from 0), target %q: %w", i/columns, r.Names[i%columns], err)
+	l, w, values := r.model(), r.width(), graph.Floats(y)
+	for i := 0; i < len(values); i += w {
+		if err := l.Check(values[i : i+w]); err != nil {
+			return r.badTarget(i, err)
 		}
 	}
 	return nil
 }
 
+// badTarget returns an error about number i of targets [N,T·W].
+func (r *Regression) badTarget(i int, err error) error {
+	columns := len(r.Names)
+	return &TargetError{Row: i / columns, Column: r.Names[i%columns], Err: err}
+}
+
 // standardize sets the scale of each target by the rows of a set.
 func (r *Regression) standardize(set *data.Set) error {
-	numbers := make([][]float64, r.size())
-	r.rescale(graph.Floats(set.Y), func(t int, v float64) float64 {
-		numbers[t] = append(numbers[t], v)
-		return v
-	})
-	for t, v := range numbers {
+	r.Mean, r.Std = nil, nil
+	for t, v := range r.numbers(set) {
+		for i, y := range v {
+			v[i] = r.transform(t, y)
+		}
 		if i, bad := kernel.FirstNonFinite(v); i >= 0 {
 			return fmt.Errorf("target %q: %g, expected a finite number", r.labels()[t], bad)
 		}

@@ -33,6 +33,8 @@ func (r *Regression) nlls(p *Prediction, y *tensor.Dense) ([]float64, error) {
 func (p *Prediction) nll(i int, y []float64) float64 {
 	t, s := max(1, len(p.Targets)), &p.spread
 	switch {
+	case s.under != nil:
+		return p.transformedNLL(i, y)
 	case s.likelihood == nil && s.laws == nil:
 		return metric.GaussianNLL(p.Mean[i], p.Variance[i], y[0])
 	case s.likelihood == nil || len(y) == 1:

@@ -124,12 +124,13 @@ type PredictOptions struct {
 type Prediction struct {
 	Targets []string // names of the targets [T]
 
-	Mean     []float64 // means of the targets [N,T]; nil in classification
+	Mean     []float64 // means of the targets [N,T], for some transformed targets medians, see Medians; nil in classification
 	Variance []float64 // variances of the targets [N,T]; +Inf where the distribution has none
 	Latent   []float64 // variances of the latent function [N,T]; 0 without a posterior, never below 0
 	// Epistemic [N,T] is the part of Variance that more data would take away, Aleatoric [N,T] is the rest.
 	// Neither is below 0. For most methods these two parts are Latent and the fitted noise variance;
-	// docs/uncertainty.md says for which methods they are not.
+	// docs/uncertainty.md says for which methods they are not. For transformed targets all three have the shares that
+	// they have in the variance of T(target).
 	Epistemic, Aleatoric []float64
 
 	Classes []float64 // values of the classes [C]; nil in regression

@@ -67,6 +67,9 @@ func (p *Prediction) AppendInterval(lower, upper []float64, level float64) ([]fl
 	if !(level > 0 && level < 1) {
 		return nil, nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
 	}
+	if s := &p.spread; s.under != nil {
+		return s.appendInterval(p.Conformal, lower, upper, level)
+	}
 	if p.Conformal == nil && (p.spread.likelihood != nil || p.spread.laws != nil) {
 		return p.AppendQuantiles(lower, 0.5-level/2), p.AppendQuantiles(upper, 0.5+level/2), nil
 	}

@@ -23,6 +23,7 @@ type Regression struct {
 	Names         []string         `json:"targets"`              // names of the columns [T·W]
 	Mean          []float64        `json:"mean,omitempty"`       // means of the training targets [T]; nil: the network works with the targets as they are
 	Std           []float64        `json:"std,omitempty"`        // their standard deviations [T]: the network works with (y − Mean)/Std
+	Transforms    []Transform      `json:"transforms,omitempty"` // target transforms [T]: Mean and Std are those of T(y), and y above is T(y); nil: none
 	Noise         []float64        `json:"noise,omitempty"`      // scale of the residuals of each of several targets in units of Std [T]: it divides targets and outputs; nil: 1
 	NoiseVariance float64          `json:"noise_variance"`       // squared scale of the targets around the network alone, in the network's units; 0 for a model without noise
 	Model         *likelihood.Spec `json:"likelihood,omitempty"` // observation model; nil: Gaussian noise
@@ -102,7 +103,7 @@ func (r *Regression) check() error {
 	if len(r.Names) == 0 {
 		return fmt.Errorf("a regression without targets, expected at least one")
 	}
-	if err := r.checkModel(); err != nil {
+	if err := cmp.Or(r.checkModel(), r.checkTransforms()); err != nil {
 		return err
 	}
 	t := r.size()
@@ -194,29 +195,29 @@ func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 	if err := r.checkTargets(y); err != nil {
 		return nil, err
 	}
-	columns, out := len(r.Names), graph.Floats(y)
+	out := graph.Floats(y)
 	raw := slices.Clone(out)
 	for i, v := range raw {
 		if !kernel.Finite(v) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/columns, r.Names[i%columns], v)
+			return nil, r.badTarget(i, fmt.Errorf("expected a finite number, found %g", v))
 		}
 	}
-	if err := r.refuse(raw); err != nil {
+	if err := r.refuse(y); err != nil {
 		return nil, err
 	}
 	r.rescale(out, func(t int, v float64) float64 {
 		mean, std := r.scale(t)
-		return (v - mean) / std
+		return (r.transform(t, v) - mean) / std
 	})
 	for i, v := range out {
 		if !kernel.Finite(v) || dt == tensor.Float32 && !kernel.Finite(float64(float32(v))) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: %g is out of range for a network in %v", i/columns, r.Names[i%columns], raw[i], dt)
+			return nil, r.badTarget(i, fmt.Errorf("%g is out of range for a network in %v", raw[i], dt))
 		}
 	}
 	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil
 }
 
-// checkTargets returns an error unless y is [N,T].
+// checkTargets returns an error unless y is [N,T], and the transforms take the targets.
 func (r *Regression) checkTargets(y *tensor.Dense) error {
 	if err := rowMajor("targets", y); err != nil {
 		return err
@@ -224,7 +225,7 @@ func (r *Regression) checkTargets(y *tensor.Dense) error {
 	if y.Dims() != 2 || y.Shape()[1] != len(r.Names) {
 		return fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), len(r.Names))
 	}
-	return nil
+	return r.checkDomain(y)
 }
 
 // rescale replaces the numbers of targets y [N·T·W] that have the units of target t by f(t, number).
@@ -245,7 +246,7 @@ func (r *Regression) decode(y *tensor.Dense) *tensor.Dense {
 	out := graph.Floats(y)
 	back := func(t int, v float64) float64 {
 		mean, std := r.scale(t)
-		return v*std + mean
+		return r.invert(t, v*std+mean)
 	}
 	if y.Shape()[1] == len(r.Names) {
 		r.rescale(out, back)
@@ -257,8 +258,8 @@ func (r *Regression) decode(y *tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out))
 }
 
-// NoiseStds returns the standard deviation of the noise of each target, in the units of the target, for a noise
-// variance in the network's units.
+// NoiseStds returns the standard deviation of the noise of each target, in the units of the target, or of the
+// transformed target, for a noise variance in the network's units.
 func (r *Regression) NoiseStds(variance float64) []float64 {
 	out := make([]float64, r.size())
 	for t := range out {
@@ -269,6 +270,22 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 }
 
 func (r *Regression) fill(_ context.Context, g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error {
+	if r.Transforms == nil {
+		return r.fillAdditive(g, by, o, p)
+	}
+	in := p.spread.under
+	if in == nil {
+		in = &Prediction{}
+	}
+	if err := r.fillAdditive(g, by, o, in); err != nil {
+		return err
+	}
+	r.fillTransformed(in, p)
+	return nil
+}
+
+// fillAdditive is fill in the units in which the noise adds to the function, see [Prediction.Additive].
+func (r *Regression) fillAdditive(g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error {
 	t, n := r.size(), len(g.Mean)
 	g, err := settled(g, t, cmp.Or(by.NoiseVariance, 1), o.First) // without noise the unit is that of logits
 	if err != nil {
@@ -345,7 +362,7 @@ func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 	}
 	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)
 	s.n += y.Shape()[0]
-	if p.spread.likelihood != nil || p.spread.laws != nil {
+	if d := &p.spread; d.likelihood != nil || d.laws != nil || d.under != nil {
 		for i := range p.Mean {
 			s.targets[i%t].AddRow(p.row(i, values[i*w:(i+1)*w]))
 		}

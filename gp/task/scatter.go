@@ -11,6 +11,9 @@ import (
 // function depend on each other, and each target has its [Prediction.Distribution].
 func (p *Prediction) Scatter(i, t int, f float64, rng *rand.Rand) float64 {
 	s := &p.spread
+	if s.under != nil {
+		return s.of.invert(t, s.under.Scatter(i, t, f, rng))
+	}
 	shift, scale := s.of.scale(t)
 	if s.likelihood != nil {
 		return s.likelihood.Predict(t, f, 0).Draw(rng)*scale + shift

@@ -19,13 +19,14 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/task"
 )
 
 // table returns n rows with the columns a and b. kind "numbers" has one target, "pairs" two,
-// "classes" three classes, and "counts" a count.
+// "classes" three classes, "counts" a count, and "logs" and "heavy" one target above 0.
 func table(kind string, n int, seed uint64) *data.Set {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	targets := map[string][]string{"numbers": {"y"}, "pairs": {"y", "z"}, "classes": {"kind"}, "counts": {"n"}}[kind]
+	targets := map[string][]string{"numbers": {"y"}, "pairs": {"y", "z"}, "classes": {"kind"}, "counts": {"n"}, "logs": {"y"}, "heavy": {"y"}}[kind]
 	x, y := make([]float64, 2*n), make([]float64, n*len(targets))
 	for i := range n {
 		a, b := 6*rng.Float64()-3, 100+20*rng.NormFloat64()
@@ -52,12 +53,19 @@ func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	t.Helper()
 	set := table(kind, 80, seed)
 	var model likelihood.Settings
-	if kind == "counts" {
+	transform := ""
+	switch kind {
+	case "counts":
 		model, _ = likelihood.Named("poisson")
+	case "logs":
+		transform = task.Log
+	case "heavy":
+		model, _ = likelihood.Named("student-t", "nu=2")
+		transform = task.Log
 	}
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
-		Likelihood: model,
-		Classes:    kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
+		Likelihood: model, TargetTransform: transform,
+		Classes: kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
 	})
 	if err != nil {
 		t.Fatal(err)

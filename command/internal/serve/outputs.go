@@ -223,20 +223,19 @@ func (a *answer) levels() ([]float64, error) {
 	return levels, nil
 }
 
-// units returns the mean and the standard deviation of each target. The network's output is 0 for the
-// mean, and its unit is the standard deviation. Without a regression the means are 0 and the standard
-// deviations 1.
-func (v *version) units() (mean, std []float64) {
-	mean, std = make([]float64, v.outputs), slices.Repeat([]float64{1}, v.outputs)
+// units returns the mean of each target, or of each transformed target, for which the network's output is 0, and the unit
+// of the output. Without a regression the means are 0 and the units 1.
+func (v *version) units() (mean, unit []float64) {
+	mean, unit = make([]float64, v.outputs), slices.Repeat([]float64{1}, v.outputs)
 	if r, ok := v.model.Task.Outputs.(*task.Regression); ok {
 		copy(mean, r.Mean)
-		copy(std, r.Std)
+		copy(unit, r.NoiseStds(1))
 	}
-	return mean, std
+	return mean, unit
 }
 
 // covariance makes the covariance of the latent function, in the units of the targets, or of the
-// logits.
+// transformed targets, or of the logits.
 func covariance(a *answer) (any, []int, error) {
 	c, out := a.v.outputs, slices.Clone(a.g.Cov)
 	_, s := a.v.units()
@@ -303,7 +302,7 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 // sampleTargets makes samples of the targets, with noise, in the units of the targets.
 func sampleTargets(a *answer) (any, []int, error) {
 	c, m := a.v.outputs, a.v.model
-	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || ok && r.Model != nil {
+	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || ok && (r.Model != nil || r.Transforms != nil) {
 		return a.scattered()
 	}
 	out, count, err := a.draws(m.NoiseVariance())

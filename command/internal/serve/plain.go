@@ -227,7 +227,7 @@ func (q *request) sendObjects(table *listing.Predictions) error {
 			if c.Texts != nil {
 				list[i][c.Name] = c.Texts[i]
 			} else {
-				list[i][c.Name] = c.Values[i]
+				list[i][c.Name] = listing.Number(c.Values[i])
 			}
 		}
 	}

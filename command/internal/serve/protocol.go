@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/raw"
 )
 
@@ -267,8 +268,13 @@ func flag(parameters map[string]any, name string) bool {
 }
 
 // encode returns the body of the response, and the length of its JSON part, or 0 if the body is all
-// JSON. An output whose element of binaries is true follows the JSON part as bytes.
+// JSON, where numbers that are not finite are null. An output whose element of binaries is true follows the JSON part as bytes.
 func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
+	for i, t := range r.Outputs {
+		if v, ok := t.Data.([]float64); ok && !binaries[i] {
+			r.Outputs[i].Data = listing.Numbers(v)
+		}
+	}
 	if !slices.Contains(binaries, true) {
 		b, err := json.Marshal(r)
 		return b, 0, err

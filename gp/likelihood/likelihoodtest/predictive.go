@@ -57,18 +57,25 @@ func checkPredictive(t *testing.T, c Case, s *sample) {
 		_, f, cov := s.row(i)
 		d := c.Likelihood.Predict(0, f[0], cov[0])
 		what := fmt.Sprintf("f ~ N(%.2g, %.2g): ", f[0], cov[0])
-		near(t, what+"mass", []float64{expect(d, kind, func(float64) float64 { return 1 })}, []float64{1}, 1e-8)
-		if v := d.Variance(); !math.IsInf(v, 1) {
-			mean := expect(d, kind, func(y float64) float64 { return y })
-			square := expect(d, kind, func(y float64) float64 { return (y - d.Mean()) * (y - d.Mean()) })
-			near(t, what+"mean", []float64{d.Mean()}, []float64{mean}, 1e-6)
-			near(t, what+"variance", []float64{v}, []float64{square}, 1e-4)
-		}
-		for _, p := range []float64{0.001, 0.025, 0.3, 0.5, 0.8, 0.975, 0.999} {
-			checkQuantile(t, what, d, kind, p)
-		}
+		CheckDistribution(t, what, d, kind)
 		y := d.Quantile(0.7)
 		near(t, what+"LogPredictive", []float64{d.LogDensity(y)}, []float64{c.Likelihood.LogPredictive(c.Target(y), f[:1], cov[:1])}, 1e-9)
+	}
+}
+
+// CheckDistribution fails the test, with what in its messages, unless the masses of d sum to 1, quantiles invert the CDF,
+// the CDF is the sum of the density, and mean and variance, where d has them, are the moments of the density.
+func CheckDistribution(t *testing.T, what string, d likelihood.Distribution, kind likelihood.Kind) {
+	t.Helper()
+	near(t, what+"mass", []float64{expect(d, kind, func(float64) float64 { return 1 })}, []float64{1}, 1e-8)
+	if v := d.Variance(); !math.IsInf(v, 1) {
+		own, mean := d.Mean(), expect(d, kind, func(y float64) float64 { return y })
+		square := expect(d, kind, func(y float64) float64 { return (y - own) * (y - own) })
+		near(t, what+"mean", []float64{own}, []float64{mean}, 1e-6)
+		near(t, what+"variance", []float64{v}, []float64{square}, 1e-4)
+	}
+	for _, p := range []float64{0.001, 0.025, 0.3, 0.5, 0.8, 0.975, 0.999} {
+		checkQuantile(t, what, d, kind, p)
 	}
 }
 

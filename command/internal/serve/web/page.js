@@ -133,10 +133,10 @@ function drawNumbers(own, along, xs, column, here) {
   const get = (p, key) => p[key + suffix];
   const targets = model.targets.map((t) => {
     const s = model.targets.length > 1 ? "_" + t : "";
-    return `${t} = ${brief(own["mean" + s])} ± ${brief(own["std" + s])}`;
+    return `${t} = ${brief(own["mean" + s])} ± ${brief(own["std" + s] ?? Infinity)}`; // JSON has null for it
   });
   at("answer").textContent = targets.join("\n");
-  const share = `${Math.round(100 * (get(own, "epistemic") / get(own, "std")) ** 2)} %`;
+  const share = `${Math.round(100 * (get(own, "epistemic") / (get(own, "std") ?? Infinity)) ** 2)} %`;
   if (!column) {
     at("caption").textContent = `Of the variance, ${share} would vanish with more data.`;
     return;

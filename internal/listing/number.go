@@ -1,0 +1,39 @@
+package listing
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Number is a number that JSON can hold: null where it is not finite, such as the standard deviation of a distribution
+// that has none.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) { return appendJSON(nil, float64(n)), nil }
+
+// Numbers are several such numbers.
+type Numbers []float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Numbers) MarshalJSON() ([]byte, error) {
+	if n == nil {
+		return json.Marshal([]float64(nil))
+	}
+	out := append(make([]byte, 0, 20*len(n)+2), '[')
+	for i, v := range n {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSON(out, v)
+	}
+	return append(out, ']'), nil
+}
+
+// appendJSON appends a number, or null, to dst.
+func appendJSON(dst []byte, v float64) []byte {
+	if v-v != 0 {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendFloat(dst, v, 'g', -1, 64)
+}

@@ -41,7 +41,8 @@ type Options struct {
 	Family string // Gaussian, StudentT or Mixture; "" chooses
 	Own    string // OwnChosen, OwnAlways or OwnNever
 	Seed   uint64 // seed of the units of h(x)
-	// Symmetric says that a t is not skewed, and that a mixture is not chosen: the residuals do not tell how the law is skewed.
+	// Symmetric says that a t is not skewed, and that a mixture is not chosen: the residuals do not tell how the law is
+	// skewed.
 	Symmetric bool
 	// Surely says that Student's t, with and without an own scale, is taken only if it raises the mean log density by
 	// two standard errors: for targets that are an exponential of y, and have no mean under a t.
@@ -55,8 +56,8 @@ type Options struct {
 // rows into five ranges, and the fit to the others predicts the log densities of a range. If the rows are in the order
 // of time, every law has therefore to hold at another time. An own scale h(x), or else a scale that takes back a part of
 // what V says, is taken if it raises the mean log density by 1 + 45/n standard errors, where n is the number of rows. A
-// mixture must raise it by two standard errors; see [Candidate] and the option Surely. Where the mean residual drifts, the law is symmetric;
-// see [Report]. Fewer than [LeastRows] rows give the Gaussian for all options.
+// mixture must raise it by two standard errors; see [Candidate] and the option Surely. Where the mean residual drifts,
+// the law is symmetric; see [Report]. Fewer than [LeastRows] rows give the Gaussian for all options.
 func Fit(ctx context.Context, r Residuals, o Options) (Law, Report, error) {
 	if err := o.check(); err != nil {
 		return Law{}, Report{}, err

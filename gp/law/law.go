@@ -1,7 +1,7 @@
 // Package law fits the distribution of standardised residuals. For one target, a posterior gives the mean g and
 // the variance V of each row. The residual of a row is z = (y − g)/√V. A [Law] says y = g + √V·e^{h(x)}·Z, where Z
 // has mean 0, so the mean of the target stays g. [Fit] estimates Z and h from held-out rows, and returns the Gaussian
-// where the rows do not support another law.
+// if there are few.
 package law
 
 import (

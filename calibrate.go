@@ -44,6 +44,9 @@ const (
 	// probability, whatever the model, for rows that are exchangeable with the rows of the calibration. The
 	// predictions themselves stay. See [calibrate.Conformal].
 	CalibrateConformal = "conformal"
+	// CalibrateLaw fits the law of the residuals of a regression with Gaussian noise, with a posterior or without one,
+	// in place of the law that the fit has chosen, and ends other calibrations. Means stay. See [law.Fit].
+	CalibrateLaw = "law"
 )
 
 // CalibrateOptions say how [Model.Calibrate] corrects predictions.
@@ -52,6 +55,7 @@ type CalibrateOptions struct {
 	// Sets is the kind of sets of classes for CalibrateConformal: calibrate.LAC, which "" means, or
 	// calibrate.APS, which uses the Seed of the PredictOptions.
 	Sets string
+	Law  string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
 	// Level is a probability for which the rows must suffice with CalibrateConformal; 0: no level.
 	Level float64
 	// PredictOptions make the probabilities of classes for CalibrateConformal, and later predictions need the
@@ -85,13 +89,18 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	switch o.Method {
 	case "", CalibrateTemperature:
 		e.Method = CalibrateTemperature
-		out.Calibration, e.Facts, err = m.Uncalibrated().tempered(ctx, judges)
+		base := m.Uncalibrated()
+		out.Laws = base.Laws
+		out.Calibration, e.Facts, err = base.tempered(ctx, judges)
 	case CalibrateVector:
 		out.Calibration, e.Facts, err = m.Uncalibrated().vector(ctx, judges)
 	case CalibrateConformal:
 		out.Calibration, e.Facts, err = m.conformal(ctx, judges, o)
+	case CalibrateLaw:
+		out.Calibration = nil
+		e.Facts, err = out.chooseLaws(ctx, judges, rows, o.Law)
 	default:
-		err = settings.Errorf("calibration method %q, expected %q, %q or %q", o.Method, CalibrateTemperature, CalibrateVector, CalibrateConformal)
+		err = settings.Errorf("calibration method %q, expected %q, %q, %q or %q", o.Method, CalibrateTemperature, CalibrateVector, CalibrateConformal, CalibrateLaw)
 	}
 	if err != nil {
 		return nil, err
@@ -106,6 +115,8 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 // calibratable returns an error if a method cannot correct predictions of the model's likelihood.
 func (m *Model) calibratable(method string) error {
 	switch l := m.Task.Likelihood(); {
+	case method == CalibrateLaw && !m.gaussianNumbers():
+		return settings.Errorf("the method %q is for Gaussian noise, and the model has the likelihood %v", CalibrateLaw, l)
 	case m.classifies() || m.gaussianNumbers() || method == CalibrateVector:
 		return nil
 	case method == CalibrateConformal && l.Width() > 1:
@@ -117,11 +128,14 @@ func (m *Model) calibratable(method string) error {
 	}
 }
 
-// calibrationPasses returns how many times a calibration predicts its rows. A temperature or a vector needs one
-// pass, and its gain needs two more.
+// calibrationPasses returns how many times a calibration predicts its rows and counts them. A temperature or a vector
+// needs one pass, and the gain of any method two.
 func calibrationPasses(method string) int {
-	if method == CalibrateConformal {
+	switch method {
+	case CalibrateConformal:
 		return 1
+	case CalibrateLaw:
+		return 2
 	}
 	return 3
 }
@@ -139,6 +153,27 @@ func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, []gp.Fac
 	c := &Calibration{Temperature: t}
 	gain, err := m.gain(ctx, rows, c)
 	return c, append([]gp.Fact{{Name: "temperature", Value: t}}, gain...), err
+}
+
+// chooseLaws gives the model, which has no calibration, the laws of residuals that examples choose.
+func (m *Model) chooseLaws(ctx context.Context, rows jury, e gp.Examples, name string) ([]gp.Fact, error) {
+	if err := checkLaw(name); err != nil {
+		return nil, err
+	}
+	before, err := m.judged(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.fitLaws(ctx, &e, division{law: name}); err != nil {
+		return nil, err
+	}
+	after, err := m.judged(ctx, rows)
+	return gainFacts(before, after), err
+}
+
+// gainFacts returns the mean NLL of rows before and after a calibration.
+func gainFacts(before, after judged) []gp.Fact {
+	return []gp.Fact{{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)}}
 }
 
 // vector finds the vector of a model without a calibration.
@@ -168,7 +203,7 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 	out := *m
 	out.Calibration = c
 	after, err := out.judged(ctx, rows)
-	return []gp.Fact{{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)}}, err
+	return gainFacts(before, after), err
 }
 
 // enoughRows is the number of rows that each number of a vector should have.
@@ -302,11 +337,20 @@ func (m *Model) familiar(rows int) []string {
 	return nil
 }
 
-// Uncalibrated returns the model without its calibration. Both models share the weights and the posterior.
+// Uncalibrated returns the model without its calibration. Both models share the weights and the posterior. Laws of
+// residuals that [CalibrateLaw] has fitted are a calibration, and laws of the fit are not.
 func (m *Model) Uncalibrated() *Model {
 	c := m.without(ActionCalibrate)
 	c.Calibration = nil
+	if m.lawful() {
+		c.Laws = nil
+	}
 	return c
+}
+
+// lawful reports whether a calibration has fitted the laws of the model.
+func (m *Model) lawful() bool {
+	return slices.ContainsFunc(m.History, func(e Event) bool { return e.Action == ActionCalibrate && e.Method == CalibrateLaw })
 }
 
 // dropNotes returns a note if the model has a calibration, which a new posterior ends.

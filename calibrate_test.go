@@ -161,7 +161,7 @@ func TestCalibrationEnds(t *testing.T) {
 func TestCalibrateErrors(t *testing.T) {
 	m, ctx := newTestClasses(t, tensor.Float64, 3), t.Context()
 	_, err := m.Calibrate(ctx, thirds(9, 1), CalibrateOptions{Method: "platt"})
-	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector" or "conformal"`)
+	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector", "conformal" or "law"`)
 	_, err = m.Calibrate(ctx, wave(9, 1), CalibrateOptions{})
 	oneLine(t, err, "calibrate: row 0 (counting from 0): the target", "none of the 3 classes")
 	stopped, stop := context.WithCancel(ctx)
@@ -251,7 +251,7 @@ func quarters(s *data.Set) *data.Set {
 func divisions(t *testing.T, name string, p *Prediction, y []float64, kind string) {
 	t.Helper()
 	const level, splits = 0.9, 200
-	n, rng, inside, width := len(y)/2, holdout.Rand(1, 0), 0, 0.0
+	n, rng, inside, width := len(y)/2, holdout.Rand(1, 0), 0.0, 0.0
 	for range splits {
 		order := rng.Perm(len(y))
 		some, rest := taken(p, order[:n]), taken(p, order[n:])

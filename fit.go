@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
@@ -42,6 +43,10 @@ type FitOptions struct {
 	// "student-t" and "mixture" fit this law to held-out rows, and "" lets held-out rows choose, see law.Fit. Without
 	// held-out rows and pseudo-rows the law is the Gaussian.
 	Law string
+	// Likelihood is the observation model that the fit takes in place of the Gaussian noise of a regression, such as
+	// Student's t: the network stays as it is, and the fit learns the parameters of the observation model. nil means
+	// the observation model with which the network was trained.
+	Likelihood likelihood.Settings
 
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
 	// method can estimate them; see gp.Estimator. The estimate takes a small part of the time of the fit.
@@ -68,6 +73,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 		return nil, err
 	}
 	start := time.Now()
+	if m, err = m.observed(set, o.Likelihood); err != nil {
+		return nil, err
+	}
 	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
 		return nil, err
@@ -111,6 +119,7 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	f.Record.Untouched = f.Record.Untouched && out.Laws == nil
 	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
+		e.Marks = marksOf(rows.train)
 		if err := out.examine(ctx, &e, p, rows); err != nil {
 			return nil, err
 		}
@@ -155,13 +164,18 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	network, posterior, err := m.both(ctx, jury)
+	alone, err := m.alone(ctx, p.Validation, rows)
+	if err != nil {
+		return err
+	}
+	network, posterior, err := m.both(ctx, alone, jury)
 	if err != nil {
 		return err
 	}
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
+	e.Verdict.MAPLaw, e.MAPLaws = families(alone.Laws), alone.Laws
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {

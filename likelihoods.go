@@ -48,6 +48,28 @@ func (o TrainOptions) regressionOf(set, rows *data.Set) (*task.Regression, error
 	return r, err
 }
 
+// observed returns the model with the observation model of the settings s in place of Gaussian noise, and the model
+// itself if s is nil or Gaussian noise.
+func (m *Model) observed(set *data.Set, s likelihood.Settings) (*Model, error) {
+	if s == nil {
+		return m, nil
+	}
+	r, ok := m.Task.Outputs.(*task.Regression)
+	if !ok {
+		return nil, settings.Errorf("a likelihood for a network of classes, expected a regression")
+	}
+	if err := m.Task.CheckSet(set); err != nil {
+		return nil, err
+	}
+	own, err := r.Observed(set, s)
+	if err != nil || own.Model.Name == gaussianName {
+		return m, err
+	}
+	out := *m
+	out.Task.Outputs = own
+	return &out, nil
+}
+
 // gaussianName is the name of Gaussian noise, which is learned by the squared error.
 const gaussianName = "gaussian"
 

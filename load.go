@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -36,10 +39,18 @@ func Load(path string) (*Model, error) {
 	if errors.As(err, new(*fs.PathError)) {
 		return nil, err // the error names the file
 	}
+	if err != nil && network(path) {
+		return nil, fmt.Errorf("%s: %w: a network or its weights, expected a model file: fit it first", path, ErrFormat)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// network says whether a file is called like a network or its weights, from which [FromWeights] makes a model.
+func network(path string) bool {
+	return slices.Contains([]string{".onnx", ".npz", ".npy", ".pt", ".pth", ".safetensors"}, strings.ToLower(filepath.Ext(path)))
 }
 
 // decode reads a model from the size bytes of r.

@@ -78,6 +78,11 @@ type Event struct {
 	Seconds     float64  `json:"seconds"`                // wall time; a resumed run counts from its resumption
 	Verdict     *Verdict `json:"verdict,omitempty"`      // of a fit
 	UsualSpread float64  `json:"usual_spread,omitempty"` // after a fit or a calibration, see [Model.UsualSpread]
+	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
+	Marks []uint64 `json:"marks,omitempty"`
+	// MAPLaws are the laws of the residuals of the network alone [T] with which the verdict judges it, see [Model.Alone];
+	// nil means Gaussians.
+	MAPLaws []law.Law `json:"map_laws,omitempty"`
 	gp.Record
 }
 
@@ -101,6 +106,22 @@ func (m *Model) MAP() *Model {
 	return c
 }
 
+// Alone returns the network alone as the verdict of the last fit judges it: with laws of the residuals of the families
+// that the posterior has, or the model of MAP where these are Gaussian. The difference of its log density and the log
+// density of the posterior has no heavier tails than each of the two.
+func (m *Model) Alone() *Model {
+	c := m.MAP()
+	for _, e := range m.History {
+		if e.Action == ActionFit && m.Posterior != nil {
+			c.Laws = e.MAPLaws
+		}
+	}
+	if c.checkLaws() != nil { // of a file that another program has changed
+		c.Laws = nil
+	}
+	return c
+}
+
 // without returns a copy of the model. The events with the given actions are not in the history of the copy.
 func (m *Model) without(actions ...string) *Model {
 	c := *m
@@ -108,12 +129,17 @@ func (m *Model) without(actions ...string) *Model {
 	return &c
 }
 
-// String names the model as in a table of scores: "MAP" without a posterior, otherwise the
+// String names the model as in a table of scores: "MAP" without a posterior, with a law "MAP + student-t", otherwise the
 // posterior's name, such as "VaLLA 100", and with a calibration "VaLLA 100, conformal".
 func (m *Model) String() string {
 	name := "MAP"
 	if m.Posterior != nil {
 		name = m.Posterior.String()
+	} else if law := families(m.Laws); law != "" {
+		name += " + " + law
+	}
+	if m.Laws != nil && m.lawful() {
+		name += ", law"
 	}
 	return name + m.Calibration.suffix()
 }

@@ -27,8 +27,8 @@ type Network struct {
 	Input      []int     `set:"input" min:"1" help:"shape of one example, where a FILE.onnx leaves it open"`
 	Frozen     []string  `set:"frozen" help:"names of weights of a FILE.onnx that are not trained, with * for any letters, such as tables of fixed positions"`
 	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of all computations with them"`
-	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel; pixels count from 0 to 1"`
-	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each number of mean"`
+	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel, or one for all; pixels count from 0 to 1"`
+	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each column or channel, or one for all"`
 
 	logits bool // the network is a classifier, so that a Softmax at its end is left out
 }

@@ -80,7 +80,7 @@ func TestONNXModelErrors(t *testing.T) {
 		{broken, set, WeightOptions{}, "net.onnx"},
 		{"none.onnx", set, WeightOptions{}, "no such file"},
 	} {
-		if _, err := FromWeights(t.Context(), c.path, c.set, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := FromWeights(t.Context(), c.path, c.set, c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), c.path+": ") > 1 || strings.HasPrefix(err.Error(), c.path+": open "+c.path) {
 			t.Errorf("%s: error %v, want %q", c.path, err, c.want)
 		}
 	}

@@ -187,7 +187,19 @@ func (n Network) inputs(rows *data.Set) (task.Inputs, error) {
 	if n.Mean == nil && n.Std == nil && rows.Features != nil {
 		return task.Standardized(rows)
 	}
-	return task.Inputs{Features: rows.Features, Shape: rows.X.Shape()[1:].Clone(), Mean: n.Mean, Std: n.Std, Encoding: rows.Encoding}, nil
+	return n.scaled(rows), nil
+}
+
+// scaled returns the scaling of the rows by Mean and Std. A single number is repeated for each column or channel.
+func (n Network) scaled(rows *data.Set) task.Inputs {
+	shape := rows.X.Shape()[1:].Clone()
+	each := func(v []float64) []float64 {
+		if len(v) == 1 && len(shape) > 0 {
+			return slices.Repeat(v, shape[0])
+		}
+		return v
+	}
+	return task.Inputs{Features: rows.Features, Shape: shape, Mean: each(n.Mean), Std: each(n.Std), Encoding: rows.Encoding}
 }
 
 // run makes the steps.
@@ -232,7 +244,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 		all["target-transform"] = t.o.TargetTransform
 	}
 	return Event{
-		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
+		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(), Marks: marksOf(t.raw),
 		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: t.model.tailNotes(t.raw)},
 	}
 }

@@ -3,9 +3,11 @@ package valla
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -14,15 +16,22 @@ import (
 // [FitOptions] choose. NLLs are means over the rows, in the units of the data.
 type Verdict struct {
 	Rows          int     `json:"rows"`           // number of rows that judge
-	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network with its noise
+	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network with its noise and MAPLaw
 	NLL           float64 `json:"nll"`            // negative log-likelihood of the posterior
 	StandardError float64 `json:"standard_error"` // standard error of NLL − MAPNLL, from the rows' differences
 	Better        bool    `json:"better"`         // NLL is smaller than MAPNLL
+	// MAPLaw names the law of the residuals of the network alone, which the rows that have chosen the law of the posterior
+	// fit: the same family, so that the difference shows what the posterior adds. "" means the Gaussian. A Gaussian
+	// would give rows far outside so much weight that the standard error would be too small.
+	MAPLaw string `json:"map_law,omitempty"`
 
 	MAPECE      float64 `json:"map_ece,omitempty"`      // expected calibration error of the network, in classification
 	ECE         float64 `json:"ece,omitempty"`          // expected calibration error of the posterior
 	MAPCoverage float64 `json:"map_coverage,omitempty"` // share of the targets inside the network's central 95 % intervals, in regression
 	Coverage    float64 `json:"coverage,omitempty"`     // the same share for the posterior
+	// Off says which intervals of the posterior do not hold their level, such as "50 % intervals hold 39.5 %"; "" where
+	// they hold it as far as the rows tell.
+	Off string `json:"off,omitempty"`
 
 	// Seen says that the rows may have been used to train the network, or to choose the prior standard deviation
 	// or the best state of the fit. This favours the posterior.
@@ -33,16 +42,22 @@ type Verdict struct {
 	Advice string `json:"advice,omitempty"` // a sentence on what to do
 }
 
+// LeastDifference is the least difference of two mean NLLs that matters, in nats for a row. A difference of 0.001 changes
+// the probability of a target by a thousandth of itself. With many rows the standard error is often far below it.
+const LeastDifference = 0.001
+
 // Worse reports whether the posterior is worse than the network alone by more than the
-// standard error.
-func (v *Verdict) Worse() bool { return v.NLL-v.MAPNLL > v.StandardError }
+// standard error, and by more than LeastDifference.
+func (v *Verdict) Worse() bool { return v.NLL-v.MAPNLL > max(v.StandardError, LeastDifference) }
 
 // String is one line, without the advice. Where the NLL is smaller by no more than the standard error
 // the posterior is hardly better.
 func (v *Verdict) String() string {
 	how := "no better than"
-	switch {
-	case v.Better && v.MAPNLL-v.NLL <= v.StandardError:
+	switch d := v.MAPNLL - v.NLL; {
+	case math.Abs(d) <= LeastDifference:
+		how = "as good as"
+	case v.Better && d <= v.StandardError:
 		how = "hardly better than"
 	case v.Better:
 		how = "better than"
@@ -56,14 +71,24 @@ func (v *Verdict) String() string {
 	case v.Seen:
 		rows = "rows that training or fit may have used"
 	}
-	text := fmt.Sprintf("%s the network alone: NLL %.4f instead of %.4f (± %.2g) on %d %s", how, v.NLL, v.MAPNLL, v.StandardError, v.Rows, rows)
+	law := ""
+	if v.MAPLaw != "" {
+		law = ", both with the law " + v.MAPLaw
+	}
+	text := fmt.Sprintf("%s the network alone: NLL %.4f instead of %.4f (± %.2g%s) on %d %s", how, v.NLL, v.MAPNLL, v.StandardError, law, v.Rows, rows)
 	if v.MAPCoverage > 0 || v.Coverage > 0 {
-		return text + fmt.Sprintf("; 95 %% intervals hold %.1f %% of them instead of %.1f %%", 100*v.Coverage, 100*v.MAPCoverage)
+		text += fmt.Sprintf("; 95 %% intervals hold %.1f %% of them instead of %.1f %%", 100*v.Coverage, 100*v.MAPCoverage)
 	}
-	if v.MAPECE == 0 && v.ECE == 0 {
-		return text // targets of several numbers, such as bounds, have neither
+	if v.Off != "" {
+		text += "; calibrate: " + v.Off
 	}
-	return text + fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
+	if v.MAPECE > 0 || v.ECE > 0 {
+		text += fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
+	}
+	if v.Pseudo {
+		text += "; pseudo-rows promise nothing for new rows"
+	}
+	return text
 }
 
 // intervalLevel is the probability of the intervals of a Verdict.
@@ -94,8 +119,8 @@ func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 }
 
 // both predicts the rows of a verdict by the network alone and by the posterior.
-func (m *Model) both(ctx context.Context, rows jury) (network, posterior judged, err error) {
-	if network, err = m.MAP().judged(ctx, rows); err != nil {
+func (m *Model) both(ctx context.Context, alone *Model, rows jury) (network, posterior judged, err error) {
+	if network, err = alone.judged(ctx, rows); err != nil {
 		return network, posterior, err
 	}
 	if posterior, err = m.judged(ctx, rows); err != nil {
@@ -107,19 +132,22 @@ func (m *Model) both(ctx context.Context, rows jury) (network, posterior judged,
 // judge compares predictions of the network alone with predictions of the posterior.
 func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, error) {
 	v := &Verdict{Rows: network.N(), MAPNLL: kernel.Mean(network.nlls), NLL: kernel.Mean(posterior.nlls)}
-	diff := make([]float64, v.Rows)
-	for i := range diff {
-		diff[i] = posterior.nlls[i] - network.nlls[i]
-	}
-	v.StandardError, v.Better = kernel.StandardError(diff), v.NLL < v.MAPNLL
+	_, v.StandardError = kernel.MeanDifference(posterior.nlls, network.nlls)
+	v.Better = v.NLL < v.MAPNLL
 	var err error
 	if network.Classes != nil {
 		v.MAPECE, v.ECE, err = m.eces(network.Prediction, posterior.Prediction, y)
 		return v, err
 	}
-	if v.MAPCoverage, err = coverage(network.Prediction, y); err == nil {
-		v.Coverage, err = coverage(posterior.Prediction, y)
+	if v.MAPCoverage, err = covered(network.Prediction, y); err != nil {
+		return v, err
 	}
+	if v.Coverage, err = covered(posterior.Prediction, y); err != nil {
+		return v, err
+	}
+	var off coverage.Check
+	err = off.Add(posterior.Prediction, graph.Floats(y))
+	v.Off = off.String()
 	return v, err
 }
 
@@ -138,14 +166,13 @@ func (m *Model) eces(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err e
 	return ofA, ofB, nil
 }
 
-// coverage returns the share of the targets inside their intervals, and 0 for targets of several numbers.
-func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
-	targets := graph.Floats(y)
-	if len(targets) != len(p.Mean) {
+// covered returns the share of the targets inside their intervals; 0 where there are none.
+func covered(p *Prediction, y *tensor.Dense) (float64, error) {
+	if !p.Covers() {
 		return 0, nil
 	}
-	inside, _, err := p.Covered(targets, intervalLevel)
-	return float64(inside) / float64(len(targets)), err
+	inside, _, err := p.Covered(graph.Floats(y), intervalLevel)
+	return inside / float64(len(p.Mean)), err
 }
 
 // cannotPredict wraps the error of a fitted model that does not predict rows.
@@ -156,6 +183,10 @@ func (m *Model) cannotPredict(err error) error {
 // advise fills in the advice for a verdict on a fit of a method.
 func (v *Verdict) advise(method string, settings map[string]any) {
 	switch {
+	case v.Pseudo && !v.Worse():
+		v.Advice = "Pseudo-rows stand for rows that the network has not seen, and promise nothing for these: judge by rows that neither training nor fit has seen."
+	case !v.Worse() && v.Off != "":
+		v.Advice = fmt.Sprintf("The error bars do not hold what they promise (%s): calibrate the model by rows that neither training nor fit has seen.", v.Off)
 	case !v.Worse() && !v.Seen:
 	case v.Worse():
 		v.Advice = "These error bars are worse than none: " + remedies(method) + "."

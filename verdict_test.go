@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train/metric"
 )
@@ -296,6 +297,26 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestVarianceOfCounts: a variance of the logarithm of a mean of thousands shows where Poisson's scatter is as small.
+func TestVarianceOfCounts(t *testing.T) {
+	o := modelledProblems[0].options(t, "float64")
+	o.Training.Iterations = 1
+	m, err := Train(t.Context(), modelledProblems[0].set(50, 1), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		count, variance float64
+		warned          bool
+	}{{3000, 2e-5, false}, {3000, 2e-8, true}, {0.1, 2e-5, true}, {3, 2e-4, false}} {
+		p := judged{Prediction: &Prediction{}, variance: c.variance}
+		p.Mean = []float64{c.count, c.count}
+		if notes := m.posteriorWarnings(p); (len(notes) > 0) != c.warned {
+			t.Errorf("counts of %g with the variance %g: notes %q", c.count, c.variance, notes)
+		}
+	}
+}
+
 // withNoise are the outputs of a model with another noise variance.
 func withNoise(m *Model, variance float64) task.Outputs {
 	r := *m.Task.Outputs.(*task.Regression)
@@ -489,4 +510,100 @@ func TestPretrainedImages(t *testing.T) {
 	if with > 0.9*alone {
 		t.Errorf("NLL %.4f of new images, %.4f of the network alone", with, alone)
 	}
+}
+
+// TestLeastDifference: a difference that does not matter is neither better nor worse, however small its standard error.
+func TestLeastDifference(t *testing.T) {
+	tiny := &Verdict{Rows: 1000, MAPNLL: 0.001, NLL: 0.0010004, StandardError: 1.2e-7}
+	tiny.advise("lla", nil)
+	if tiny.Worse() || tiny.Advice != "" || !strings.HasPrefix(tiny.String(), "as good as the network alone: NLL 0.0010 instead of 0.0010") {
+		t.Errorf("a difference of 4e-7: %v, advice %q", tiny, tiny.Advice)
+	}
+	if less := (&Verdict{MAPNLL: 0.001, NLL: 0.0009, StandardError: 1e-7, Better: true}); !strings.HasPrefix(less.String(), "as good as") {
+		t.Errorf("a difference of 1e-4: %v", less)
+	}
+	if more := (&Verdict{MAPNLL: 0.001, NLL: 0.0021, StandardError: 1e-7}); !more.Worse() || !strings.HasPrefix(more.String(), "worse than") {
+		t.Errorf("a difference of 0.0011: %v", more)
+	}
+}
+
+// TestPseudoRowsPromiseNothing: a verdict by pseudo-rows says what it is worth.
+func TestPseudoRowsPromiseNothing(t *testing.T) {
+	v := &Verdict{Rows: 300, MAPNLL: 0.2778, NLL: 0.2090, StandardError: 0.01, Better: true, Seen: true, Pseudo: true}
+	v.advise("lla", nil)
+	if !strings.HasSuffix(v.String(), "pseudo-rows promise nothing for new rows") || !strings.Contains(v.Advice, "judge by rows that neither training nor fit has seen") {
+		t.Errorf("verdict %v, advice %q", v, v.Advice)
+	}
+}
+
+// TestIntervalsThatAreOff: a verdict that is better names the levels that the intervals do not hold, and the remedy.
+func TestIntervalsThatAreOff(t *testing.T) {
+	m, set := trained(t)
+	own := *m
+	own.Task.Outputs = withNoise(m, m.NoiseVariance()/1000)
+	v := verdict(t, &own, set, FitOptions{Settings: &toySettings{Factor: m.NoiseVariance() / 25}, Judge: wave(200, 2), Law: "gaussian"})
+	if !v.Better || !strings.Contains(v.String(), "; calibrate: 50 % intervals hold ") || !strings.Contains(v.Advice, "calibrate the model by rows that neither") {
+		t.Errorf("verdict %v, advice %q", v, v.Advice)
+	}
+}
+
+// TestNetworkWithALaw: where the posterior has a law of the residuals, the network alone is judged with a law of the same
+// family, and the standard error is that of the differences of these log densities.
+func TestNetworkWithALaw(t *testing.T) {
+	gaussian, chosen := heavyModels(t, heavy(3000, 1))
+	of := func(m *Model) *Verdict { return m.History[len(m.History)-1].Verdict }
+	a, b := of(gaussian), of(chosen)
+	if a.MAPLaw != "" || b.MAPLaw == "" || !strings.Contains(b.String(), ", both with the law "+b.MAPLaw+") on ") || !(b.MAPNLL < a.MAPNLL) {
+		t.Errorf("verdicts %v and %v", a, b)
+	}
+}
+
+// TestStandardErrorOfVerdicts: with heavy tails the differences of printed and true gains have the printed standard errors,
+// since both log densities have heavy tails. With Gaussian noise around the network alone they would be larger.
+func TestStandardErrorOfVerdicts(t *testing.T) {
+	if !fixture.Long() {
+		t.Skip("takes 15 seconds; set VALLA_LONG=1")
+	}
+	var square [2]float64
+	const n = 200
+	for seed := range uint64(n) {
+		set, judge, fresh, o := heavy(1200, 100+seed), heavy(150, 500+seed), heavy(6000, 900+seed), quickTrain()
+		o.Seed = seed
+		m, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		how := FitOptions{Settings: &laplace.Settings{Structure: "diag"}, Judge: judge, Run: gp.Run{Seed: seed}}
+		f := fit(t, m, set, how)
+		p, rows, err := m.problem(t.Context(), set, how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := f.alone(t.Context(), p.Validation, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gain := func(network *Model, set *data.Set) (mean, standard float64) {
+			return kernel.MeanDifference(nlls(t, f, set), nlls(t, network, set))
+		}
+		for k, network := range []*Model{m, alone} {
+			printed, a := gain(network, judge)
+			truth, b := gain(network, fresh)
+			square[k] += (printed - truth) * (printed - truth) / (a*a + b*b) / n
+		}
+	}
+	gaussian, law := math.Sqrt(square[0]), math.Sqrt(square[1])
+	t.Logf("standardised differences have the deviation %.2f, and %.2f with Gaussian noise around the network alone", law, gaussian)
+	if law > 1.15 || law < 0.85 {
+		t.Errorf("standardised differences have the deviation %.2f, expected 1", law)
+	}
+}
+
+func nlls(t *testing.T, m *Model, set *data.Set) []float64 {
+	t.Helper()
+	out, err := m.Task.NLLs(predict(t, m, set.X), set.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

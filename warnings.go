@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
@@ -33,7 +34,7 @@ func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jur
 	if err != nil {
 		return nil, err
 	}
-	notes = append(notes, m.posteriorWarnings(p.variance)...)
+	notes = append(notes, m.posteriorWarnings(p)...)
 	return append(notes, m.noiseWarnings(train, p, j)...), nil
 }
 
@@ -122,18 +123,30 @@ func tempered(p *Prediction, temperature float64) *Prediction {
 	return &q
 }
 
-// posteriorWarnings returns a warning where the posterior, whose mean latent variance is given, adds nothing.
-func (m *Model) posteriorWarnings(variance float64) []string {
-	unit := m.NoiseVariance()
-	if unit == 0 {
-		unit = 1 // of logits
-	}
-	if variance > nothing*unit {
+// posteriorWarnings returns a warning where the posterior, whose predictions are p, adds nothing.
+func (m *Model) posteriorWarnings(p judged) []string {
+	unit := m.visible(p)
+	if p.variance > nothing*unit {
 		return nil
 	}
 	return []string{fmt.Sprintf("The posterior adds nothing to the network: its mean variance is %.2g of what would show. "+
-		"The prior standard deviation is as small as it can be, as happens where the rows to choose it by were used to train the network: "+
-		"give rows that the network has not seen, or try method=lla hyper=grid.", variance/unit)}
+		"This happens where the rows to choose the prior standard deviation by were used to train the network: "+
+		"give rows that the network has not seen, or try method=lla hyper=grid.", p.variance/unit)}
+}
+
+// visible returns a latent variance that shows in predictions p: the variance of the noise, 1 of logits, and 1/Λ of the
+// logarithm of a mean count, of which a large count determines small differences.
+func (m *Model) visible(p judged) float64 {
+	l, unit := m.Likelihood(), 1.0
+	switch {
+	case m.NoiseVariance() > 0:
+		return m.NoiseVariance()
+	case l.Kind() == likelihood.Count:
+		curvature := []float64{0}
+		l.Curvature(curvature, []float64{math.Log(kernel.Mean(p.Mean))})
+		unit = min(1, 1/curvature[0])
+	}
+	return unit
 }
 
 // noiseWarnings compares Gaussian noise with the targets and with the residual.

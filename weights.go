@@ -2,7 +2,9 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"gorgonia.org/tensor"
@@ -41,14 +43,14 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
 	var err error
 	if o.Network, err = o.Network.complete(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	if err := task.CheckRows(set); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	m, err := unscaled(set, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
 	load := layers.LoadOptions{Layout: o.Layout}
 	if infer {
@@ -57,9 +59,10 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 		}
 	}
 	if err := m.build(o.Network, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
-	if err := m.loadWeights(path, o.Network, load); err != nil {
+	notes, err := m.loadWeights(path, o.Network, load)
+	if err != nil {
 		return nil, err
 	}
 	e, err := m.Task.Examples(set, m.Dtype())
@@ -67,25 +70,36 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 		err = m.estimateNoise(ctx, e)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, inFile(path, err)
 	}
-	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network)}}}
+	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network), Notes: notes}}}
 	return m, nil
 }
 
-// loadWeights gives the network the weights in a file.
-func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) error {
+// inFile returns an error with the path of the file before it, unless the error names the file itself.
+func inFile(path string, err error) error {
+	if errors.As(err, new(*fs.PathError)) || strings.HasPrefix(err.Error(), path+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// loadWeights gives the network the weights in a file. It returns notes on them.
+func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (notes []string, err error) {
 	if !isONNX(path) {
-		return layers.Load(path, m.Net, load)
+		return nil, layers.Load(path, m.Net, load)
 	}
 	f, err := n.onnx()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Net, err = f.Network(dtypes[n.Dtype]); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	if len(f.Buffers) > 0 {
+		notes = []string{fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", "))}
+	}
+	return notes, nil
 }
 
 // unscaled returns a model with the task of a set, without a network yet.
@@ -94,7 +108,7 @@ func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
 		return nil, fmt.Errorf("expected columns of numbers without missing values, as the network has taken them, found %s", strings.Join(e.Summary(), "; "))
 	}
 	m := &Model{Task: task.Task{
-		Inputs:  task.Inputs{Features: set.Features, Shape: set.X.Shape()[1:].Clone(), Mean: o.Network.Mean, Std: o.Network.Std, Encoding: set.Encoding},
+		Inputs:  o.Network.scaled(set),
 		Outputs: &task.Regression{Names: set.Targets, NoiseVariance: 1},
 	}}
 	var err error

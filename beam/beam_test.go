@@ -94,7 +94,7 @@ func alone(t *testing.T, dir, model string, task pass.Task, size int64) []byte {
 	t.Helper()
 	o := pass.Options{Task: task, PartSize: size, Header: "auto"}
 	if task == pass.Predict {
-		o.Link = valla.Probit
+		o.Link, o.Quantiles, o.Above = valla.Probit, []float64{0.05, 0.5}, []float64{1}
 	}
 	j, err := pass.New(o, filepath.Join(dir, model), filepath.Join(dir, "all.csv"))
 	if err != nil {
@@ -143,6 +143,9 @@ func content(t *testing.T, path string) []byte {
 func arguments(dir, model, task string, size int64, more ...string) []string {
 	args := append([]string{"--task=" + task, "--model=" + filepath.Join(dir, model), "--shards=" + filepath.Join(dir, "shards-"+task+model),
 		"--part_size=" + strconv.FormatInt(size, 10), "--out=" + filepath.Join(dir, "out-"+task+model)}, more...)
+	if task == "predict" {
+		args = append(args, "--quantiles=0.05, 0.5", "--above=1")
+	}
 	return append(args, filepath.Join(dir, "all.csv"))
 }
 

@@ -24,6 +24,10 @@ type Client struct {
 	Token    string       // bearer token; "" sends none
 	Attempts int          // most attempts of a request while the server is busy; 0 means 5
 	HTTP     *http.Client // connections; nil means http.DefaultClient
+
+	// Levels are probabilities L and Thresholds are numbers K in the units of the targets. Predictions of a regression
+	// then have Quantiles and Above. nil means none.
+	Levels, Thresholds []float64
 }
 
 // Prediction has the predictions for N rows, in the units of the data: for T targets of a regression,
@@ -34,6 +38,9 @@ type Prediction struct {
 	Mean      []float64 // means of the targets [N,T]; nil for a classification
 	Std       []float64 // standard deviations of the targets, with noise [N,T]; nil for a classification
 	LatentStd []float64 // standard deviations of the latent function [N,T]; nil for a classification
+
+	Quantiles []float64 // quantiles of the targets [N,T,L] at the Levels of the Client; nil without levels
+	Above     []float64 // probabilities of targets above the Thresholds of the Client [N,T,K]; nil without thresholds
 
 	Class         []string  // most probable classes [N]; nil for a regression
 	Probabilities []float64 // class probabilities [N,C]; nil for a regression
@@ -96,9 +103,30 @@ func inferColumns[T any](ctx context.Context, c *Client, model, datatype string,
 	return c.infer(ctx, model, in)
 }
 
+// outputs returns the outputs to ask for, nil for the usual outputs.
+func (c *Client) outputs() (out []map[string]any) {
+	if c.Levels == nil && c.Thresholds == nil {
+		return nil
+	}
+	for _, name := range []string{"mean", "std", "latent_std"} {
+		out = append(out, map[string]any{"name": name})
+	}
+	if c.Levels != nil {
+		out = append(out, map[string]any{"name": "quantiles", "parameters": map[string]any{"levels": c.Levels}})
+	}
+	if c.Thresholds != nil {
+		out = append(out, map[string]any{"name": "above", "parameters": map[string]any{"thresholds": c.Thresholds}})
+	}
+	return out
+}
+
 // infer sends tensors and returns the predictions in the answer.
 func (c *Client) infer(ctx context.Context, model string, in []tensor) (*Prediction, error) {
-	body, err := json.Marshal(map[string]any{"inputs": in})
+	request := map[string]any{"inputs": in}
+	if out := c.outputs(); out != nil {
+		request["outputs"] = out
+	}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -118,7 +146,7 @@ func (c *Client) infer(ctx context.Context, model string, in []tensor) (*Predict
 		return nil, fmt.Errorf("client: the answer of %s: %w", address, err)
 	}
 	p := &Prediction{Version: out.Version}
-	to := map[string]any{"mean": &p.Mean, "std": &p.Std, "latent_std": &p.LatentStd, "class": &p.Class, "probabilities": &p.Probabilities, "entropy": &p.Entropy}
+	to := map[string]any{"mean": &p.Mean, "std": &p.Std, "latent_std": &p.LatentStd, "quantiles": &p.Quantiles, "above": &p.Above, "class": &p.Class, "probabilities": &p.Probabilities, "entropy": &p.Entropy}
 	for _, t := range out.Outputs {
 		if v, known := to[t.Name]; known {
 			if err := t.decode(v); err != nil {

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +13,9 @@ import (
 
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
-	Method string `set:"method" choice:"temperature vector conformal" help:"what is corrected, see above"`
+	Method string `set:"method" choice:"temperature vector conformal law" help:"what is corrected, see above"`
 	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
+	Law    string `set:"law" choice:"auto gaussian student-t mixture" help:"with law: the law of the residuals; with auto the rows choose it"`
 	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
 
 	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"with conformal: the largest probability of later intervals or sets, for which DATA must have enough rows"`
@@ -47,6 +49,9 @@ for n rows, whatever the model. It holds on average over rows, not for each of t
 19 rows for the level 0.95 and 99 for 0.99; fewer than --level needs are refused. It may follow on the method temperature or vector,
 with other rows.
 
+The method law is for a regression with Gaussian noise. It fits the law of the residuals, such as
+Student's t, to these rows, in place of the law that the fit has chosen. Means stay.
+
 A later valla fit or valla update ends a calibration.`,
 		Example: `  valla calibrate held.csv --model houses.valla --method conformal --out calibrated.valla
   valla predict new.csv --model calibrated.valla --level 0.9`,
@@ -72,7 +77,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()
 	if err != nil {

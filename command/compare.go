@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,12 +112,15 @@ func comparisonText(c *compare.Comparison) string {
 
 // comparisonTable returns the table with a line for each result.
 func comparisonTable(c *compare.Comparison) string {
-	scores, width := []string{"CRPS"}, "width"
-	if isClasses(c.Results[0].Scores) {
-		scores, width = []string{"ACC", "ECE", "Brier"}, "classes"
+	var scores []string
+	for _, v := range c.Results[0].Scores.List {
+		if !slices.Contains([]string{"NLL", "RMSE", "CQM"}, v.Name) && len(c.Targets) == 1 {
+			scores = append(scores, v.Name)
+		}
 	}
-	if len(c.Targets) > 1 {
-		scores = nil
+	width := "width"
+	if isClasses(c.Results[0].Scores) {
+		width = "classes"
 	}
 	header := table.Row{"", "NLL", "± s.e.", "behind", "± s.e."}
 	for _, s := range scores {
@@ -131,11 +135,8 @@ func comparisonTable(c *compare.Comparison) string {
 	return w.Render()
 }
 
-// isClasses says whether s are the scores of a classification.
-func isClasses(s valla.Scores) bool {
-	_, ok := s.Get("ACC")
-	return ok
-}
+// isClasses says whether s are the scores of a classification, which have no PIT.
+func isClasses(s valla.Scores) bool { return s.PIT == nil }
 
 // comparisonHead returns a line about the rows that judge.
 func comparisonHead(c *compare.Comparison) string {

@@ -35,6 +35,7 @@ func TestWrongInput(t *testing.T) {
 	write("one.csv", "y\n1\n2\n")
 	write("three.csv", "a,b,y\n1,2,3\n4,5,6\n7,8,10\n")
 	write("noext", "1,2\n")
+	write("net.onnx", "\x08\x07")
 	write("broken.npy", "no array at all")
 	whole, err := os.ReadFile(filepath.Join(dir, "m.valla"))
 	if err != nil {
@@ -80,6 +81,7 @@ func TestWrongInput(t *testing.T) {
 		{1, "cut.valla: damaged, or a file of another kind", "predict test.csv --model cut.valla"},
 		{1, "csv.valla: damaged, or a file of another kind", "eval test.csv --model csv.valla"},
 		{1, "open none.valla: no such file", "eval test.csv --model none.valla"},
+		{1, "net.onnx: damaged, or a file of another kind: a network or its weights, expected a model file: fit it first", "predict test.csv --model net.onnx"},
 		{1, "other.valla: weights: damaged, or a file of another kind: expected the fingerprint", "eval test.csv --model other.valla"},
 		{1, "other.valla: weights: damaged, or a file of another kind: expected the fingerprint", "fit train.csv --model other.valla --out x.valla"},
 		{1, `one.csv: no column "a"`, "eval one.csv --model m.valla"},
@@ -92,6 +94,14 @@ func TestWrongInput(t *testing.T) {
 		{2, `unknown command "frobnicate"`, "help frobnicate"},
 		{2, "unknown flag: --colour", "train train.csv --out x.valla --colour red"},
 		{2, "unknown flag: --colour", "--colour"},
+		{2, "--iteratons; did you mean --iterations?", "train train.csv --out x.valla --iteratons 5"},
+		{2, `unknown command "trian" for "valla"; did you mean train?`, "trian train.csv"},
+		{2, `unknown command "fitt" for "valla"; did you mean fit?`, "help fitt"},
+		{2, `unknown command "shwo"; did you mean show?`, "method shwo lla"},
+		{2, "sngp; did you mean valla?", "fit train.csv --model map.valla --method vala --out x.valla"},
+		{2, `found "thanh"; did you mean tanh?`, "train train.csv --out x.valla --activation thanh"},
+		{2, "censored, heteroscedastic; did you mean poisson?", "train train.csv --out x.valla --likelihood poison"},
+		{1, `no column "yy"; it has "a", "b", "y"; did you mean y?`, "train train.csv --target yy --out x.valla"},
 		{2, "expected one file of data, found 0 arguments", "train --out x.valla"},
 		{2, "expected one file of data, found 2 arguments", "predict a.csv b.csv --model m.valla"},
 		{2, `required flag(s) "out" not set`, "train train.csv"},

@@ -15,8 +15,8 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/coverage"
-	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train/metric"
 )
 
 // evalCommand is the command line of valla eval.
@@ -34,12 +34,21 @@ func newEval() *cobra.Command {
 scores are the negative log-likelihood (NLL) and the continuous ranked probability score
 (CRPS) of the predictive distribution, the root mean squared error (RMSE) of its mean, and
 the calibration error of its central intervals (CQM). Smaller is better. With several
-targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
-A classification is scored by the NLL of the class probabilities, the accuracy (ACC, larger is
-better), the expected calibration error (ECE) and the Brier score. The row MAP is the network
-alone. The next rows are the network with the posterior and, after valla calibrate, the calibrated
-predictions. A conformal calibration changes no score; it changes the coverage, which is the share
-of the targets inside their intervals, or of the classes inside their sets.`,
+targets the NLL is the sum over them, and each target has its own scores beside it. Counts
+have the deviance as well. Labels have the Brier score, the expected calibration error (ECE), and
+the area under the ROC curve (AUC) and the average precision (AP), which are larger for better
+predictions. Ordered classes have the ranked probability score (RPS) and the accuracy (ACC). A
+classification is scored by the NLL of the class probabilities, the ACC, the ECE and the Brier
+score. The row MAP is the network alone. The next rows are the network with the posterior and, after
+valla calibrate, the calibrated predictions. A conformal calibration changes none of these scores;
+it changes the coverage, which is the share of the targets inside their intervals, or of the
+classes inside their sets.
+
+With --json, details has further scores: coverage, interval score and pinball losses at several
+levels, the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each
+score. nll_gain is how much smaller the NLL is than the NLL of the network alone on the same rows.
+Where the posterior has a law of the residuals other than the Gaussian, the network alone also has
+a row with a law of this family, with which the posterior is compared.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -57,8 +66,13 @@ type evaluation struct {
 	links   []task.Link      // link of each method; "" for a regression
 	own     string           // sentence about a posterior with a mean of its own; may be ""
 	scores  []valla.Scores   // scores of each method
+	network int              // the method that is the network alone, with a law of the residuals if the posterior has one
+	gains   []metric.Mean    // NLL of this network less the NLL of each later method
 	level   float64          // probability of the intervals or sets
 	covered []coverage.Tally // coverage of each method
+	off     coverage.Check   // levels that the intervals of the last method do not hold
+	remedy  string           // what to do about them, a sentence
+	seen    *valla.Seen      // finds rows of the training
 	medians int              // predictions of the last method whose mean is the median
 }
 
@@ -70,8 +84,8 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	models := assess.Models(m)
-	e := evaluation{targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
+	models, network := assess.Models(m)
+	e := evaluation{network: network, seen: m.Seen(), remedy: assess.Remedy(m), targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
 	e.covered = slices.Repeat([]coverage.Tally{{Level: c.Level}}, len(models))
 	_, e.classes = m.Task.Outputs.(*task.Classification)
 	if m.Posterior != nil {
@@ -89,7 +103,10 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	for _, m := range models {
 		e.methods, scorers = append(e.methods, m.String()), append(scorers, m.Task.Scorer())
 	}
+	e.gains = make([]metric.Mean, len(models))
 	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
+		var network []float64 // NLLs
+		e.seen.Add(set)
 		for i, m := range models {
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
@@ -100,6 +117,12 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			}
 			if err == nil {
 				err = e.covered[i].Add(p, graph.Floats(set.Y))
+			}
+			if err == nil && i == len(models)-1 {
+				err = e.off.Add(p, graph.Floats(set.Y))
+			}
+			if err == nil {
+				network, err = e.gain(i, m, p, set, network)
 			}
 			if err != nil {
 				return fmt.Errorf("evaluate: %w", err)
@@ -117,21 +140,32 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 	return err
 }
 
+// gain adds the gains of method i, whose model m has the predictions p for a set, over the NLLs of the network alone.
+// It returns these NLLs.
+func (e *evaluation) gain(i int, m *valla.Model, p *valla.Prediction, set *data.Set, network []float64) ([]float64, error) {
+	nlls, err := m.Task.NLLs(p, set.Y)
+	if i <= e.network {
+		network = nlls
+	}
+	for k, v := range nlls {
+		e.gains[i].Add(network[k] - v)
+	}
+	return network, err
+}
+
 // document returns what --json prints: the scores of each method under the names of the table
 // in lower case. With several targets the keys are rmse_TARGET, crps_TARGET and so on, where
 // TARGET keeps its case.
 func (e evaluation) document() map[string]any {
-	var methods []map[string]any
+	var methods, details []map[string]any
 	for i, name := range e.methods {
-		scores := map[string]any{"method": name}
-		for _, s := range e.scores[i].List {
-			kind, target, several := strings.Cut(s.Name, " ")
-			key := strings.ToLower(kind)
-			if several {
-				key += "_" + target
-			}
-			scores[key] = listing.Number(s.Value)
+		all := e.scores[i]
+		if g := e.gains[i].Estimate(); i > e.network {
+			all.More = append(slices.Clone(all.More), task.Score{Name: "nll_gain", Value: g.Value, StandardError: g.StandardError})
 		}
+		scores, more := all.Document(), all.Details()
+		scores["method"], more["method"] = name, name
+		details = append(details, more)
 		if share, size := e.covered[i].Means(); share != nil {
 			scores["level"], scores["coverage"] = e.level, *share
 			if e.classes {
@@ -140,12 +174,18 @@ func (e evaluation) document() map[string]any {
 		}
 		methods = append(methods, scores)
 	}
-	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods}
+	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods, "details": details}
 	if e.classes {
 		doc["link"] = e.links[len(e.links)-1]
 	}
 	if e.own != "" {
 		doc["own_mean"] = e.own
+	}
+	if share := e.seen.Share(); share > 0 {
+		doc["seen"] = share
+	}
+	if off := e.off.String(); off != "" {
+		doc["off"] = off
 	}
 	if e.medians > 0 {
 		doc["medians"] = e.medians
@@ -157,6 +197,9 @@ func (e evaluation) text() string {
 	header := table.Row{""}
 	for _, s := range e.scores[0].List {
 		header = append(header, s.Name)
+		if s.Name == "NLL" {
+			header = append(header, "± s.e.")
+		}
 	}
 	w := newTable(header)
 	alignRight(w, len(header))
@@ -164,6 +207,9 @@ func (e evaluation) text() string {
 		row := table.Row{name}
 		for _, s := range e.scores[i].List {
 			row = append(row, fmt.Sprintf("%.4f", s.Value))
+			if s.Name == "NLL" {
+				row = append(row, fmt.Sprintf("%.2g", s.StandardError))
+			}
 		}
 		w.AppendRow(row)
 	}
@@ -178,7 +224,32 @@ func (e evaluation) text() string {
 	for _, n := range medianNotes(e.medians) {
 		own += n + "\n"
 	}
-	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage(), own)
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage()+e.difference()+e.doubts(), own)
+}
+
+// difference returns a line about the NLLs of the methods on the same rows.
+func (e evaluation) difference() string {
+	var parts []string
+	for i, name := range e.methods[e.network+1:] {
+		g := e.gains[e.network+1+i].Estimate()
+		parts = append(parts, fmt.Sprintf("%+.4f ± %.2g by %s", -g.Value, g.StandardError, name))
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("the NLL of %s changes by %s\n", e.methods[e.network], strings.Join(parts, "; "))
+}
+
+// doubts returns lines about rows that trained the model, and about intervals that do not hold their level.
+func (e evaluation) doubts() string {
+	text := ""
+	if off := e.off.String(); off != "" {
+		text = strings.TrimSpace(off+" by "+e.methods[len(e.methods)-1]+". "+e.remedy) + "\n"
+	}
+	if seen := assess.SeenNote(e.seen.Share()); seen != "" {
+		text += seen + "\n"
+	}
+	return text
 }
 
 // link returns the names of the links of the methods, each once.

@@ -15,9 +15,13 @@ import (
 // lost either. Names of inputs may be empty.
 func checkOut(flag, path string, others ...string) error {
 	for _, other := range others {
-		if other != "" && path != "" && sameFile(path, other) {
-			return settings.Errorf("%s %s: it would replace %s, expected another file", flag, path, other)
+		if other == "" || path == "" || !sameFile(path, other) {
+			continue
 		}
+		if info, err := os.Stat(other); err == nil && info.IsDir() {
+			other = "a file of the folder " + other + ", which is read"
+		}
+		return settings.Errorf("%s %s: it would replace %s, expected another file", flag, path, other)
 	}
 	if err := atomicfile.Try(path); err != nil {
 		return fmt.Errorf("%s %s: %w", flag, path, err)

@@ -30,6 +30,8 @@ func TestInputsAreKept(t *testing.T) {
 		"train train.csv --out x.valla --checkpoint ./x.valla",
 		"fit train.csv --model map.valla --out train.csv",
 		"fit train.csv --model map.valla --out x.valla --checkpoint map.valla",
+		"fit train.csv --model map.valla --out map.valla",
+		"fit train.csv --model m.valla --passes sums --out m.valla",
 		"fit train.csv --model map.valla --out x.valla --checkpoint x.valla",
 		"fit train.csv --model map.valla --out held.csv --validation-data held.csv",
 		"fit train.csv --net-weights d.npz --activation tanh --out d.npz",
@@ -39,6 +41,7 @@ func TestInputsAreKept(t *testing.T) {
 	} {
 		fails(t, dir, 2, "it would replace", strings.Fields(args)...)
 	}
+	fails(t, dir, 2, "--out m.valla: it would replace a file of the folder ., which is read", "train", ".", "--out", "m.valla")
 	for want, args := range map[string]string{
 		"it is a folder":                "train train.csv --out .",
 		"expected the name of a file":   "train train.csv --out=",

@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
@@ -31,6 +32,8 @@ type fitCommand struct {
 	chosen gp.Method   // method whose flags the command has
 	method gp.Settings // settings of chosen
 	named  string      // value of --method
+
+	likelihood string // value of --likelihood; "" means the observation model of the network
 
 	model          string        // path of the model; "" for a network from elsewhere
 	netWeights     string        // path of weights from elsewhere
@@ -123,6 +126,7 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
 	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
+	f.StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model that the fit learns in place of the Gaussian noise of a regression, such as student-t (default: the network's)")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
 	settingsFlags(f, c, "", nil)
@@ -180,6 +184,13 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
 		return err
 	}
+	var model likelihood.Settings
+	if c.likelihood != "" {
+		var err error
+		if model, err = likelihood.Named(c.likelihood); err != nil {
+			return err
+		}
+	}
 	m, set, err := c.start(cmd, args[0])
 	if err != nil {
 		return err
@@ -190,7 +201,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Law: strings.TrimPrefix(c.Law, "auto"),
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"),
 		OnEstimate: d.estimate(c.method.Label()),
 		Run:        gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
@@ -252,6 +263,9 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
 			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
 		})
+		if err == nil {
+			printNotes(cmd, m.History[0].Notes)
+		}
 		return m, set, inFile(path, err)
 	}
 	m, err := valla.Load(c.model)

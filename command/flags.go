@@ -157,16 +157,15 @@ func (w *work) flags(cmd *cobra.Command) {
 }
 
 // check returns an error if flags contradict each other, if the output or the checkpoint cannot be
-// written, or if it would replace an input. Model is a further input, or "". The output may replace
-// model, because it contains all of it.
-func (w *work) check(model string, inputs ...string) error {
+// written, or if it would replace an input.
+func (w *work) check(inputs ...string) error {
 	if w.Resume && w.checkpoint == "" {
 		return settings.Errorf("--resume needs --checkpoint")
 	}
 	if err := checkOut("--out", w.out, inputs...); err != nil || w.checkpoint == "" {
 		return err
 	}
-	return checkOut("--checkpoint", w.checkpoint, append(inputs, model, w.out)...)
+	return checkOut("--checkpoint", w.checkpoint, append(inputs, w.out)...)
 }
 
 // reading has the flags of commands that apply a model.

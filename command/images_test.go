@@ -59,7 +59,7 @@ func TestResNet(t *testing.T) {
 	writeForm(t, filepath.Join(dir, "small.json"), layers.ResNet{Channels: 3, Height: 16, Width: 16, Blocks: []int{1, 1, 1}, Shortcut: layers.Projection, Outputs: 2})
 	var r report
 	decode(t, must(t, dir, "train", "train.npz", "--classes", "--form", "small.json", "--dtype", "float32", "--iterations", "6", "--batch-size", "8", "--augment",
-		"--validation", "0.25", "--validate-every", "3", "--mean", "0.5,0.5,0.5", "--std", "0.25,0.25,0.25", "--out", "map.valla", "--json"), &r)
+		"--validation", "0.25", "--validate-every", "3", "--mean", "0.5", "--std", "0.25", "--out", "map.valla", "--json"), &r)
 	if !strings.HasPrefix(r.Network, "ResNet-8, projection shortcuts, 2 outputs") || !slices.Equal(r.Inputs, []int{3, 16, 16}) || r.Features != nil ||
 		!slices.Equal(r.Classes, []float64{1, 3}) || r.NoiseStd != nil || r.Event.Rows != 18 || r.Event.ValidationRows != 6 || r.Event.Result.Iterations != 6 {
 		t.Errorf("train reported %+v", r)

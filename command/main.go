@@ -21,9 +21,11 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/internal/openblas"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // Main runs the command with the arguments of the process and exits. The exit code is 0 for success, 1
@@ -221,6 +223,29 @@ func withFlag(cmd *cobra.Command, text string) string {
 	return before + valla.ErrSetting.Error() + ": --" + about
 }
 
+// meant returns the end of an error about an unknown flag or command: the name that was meant, if one is near.
+func meant(cmd *cobra.Command, err error) string {
+	var flag *pflag.NotExistError
+	if errors.As(err, &flag) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return settings.Nearest("--"+flag.GetSpecifiedName(), names)
+	}
+	_, after, unknown := strings.Cut(err.Error(), "unknown command \"")
+	name, _, _ := strings.Cut(after, "\"")
+	if !unknown {
+		return ""
+	}
+	if !cmd.HasSubCommands() {
+		cmd = cmd.Root() // of valla help
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return settings.Nearest(name, names)
+}
+
 // explain returns the message of an error and the exit code.
 func explain(cmd *cobra.Command, err error) (string, int) {
 	switch {
@@ -229,7 +254,7 @@ func explain(cmd *cobra.Command, err error) (string, int) {
 	case errors.Is(err, context.Canceled):
 		return "interrupted", 130
 	case !errors.As(err, new(failure)) || errors.Is(err, valla.ErrSetting):
-		return fmt.Sprintf("%s (see %s --help)", withFlag(cmd, err.Error()), cmd.CommandPath()), 2
+		return fmt.Sprintf("%s%s (see %s --help)", withFlag(cmd, err.Error()), meant(cmd, err), cmd.CommandPath()), 2
 	default:
 		return err.Error(), 1
 	}

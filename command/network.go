@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -43,13 +45,43 @@ line says how much memory a step of VaLLA takes for a whole mini-batch at once, 
 time. A fit computes as many rows at a time as its limit of memory allows.`,
 		Example: "  valla network show net.onnx\n  valla network show net.onnx --weights last-layer --inducing 20",
 		Args:    one("the file of one network"),
-		RunE:    running(func(cmd *cobra.Command, args []string) error { return c.show(cmd.OutOrStdout(), args[0]) }),
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			text, err := interruptible(cmd.Context(), func() ([]byte, error) {
+				var b bytes.Buffer
+				err := c.show(&b, args[0])
+				return b.Bytes(), err
+			})
+			if err == nil {
+				_, err = cmd.OutOrStdout().Write(text)
+			}
+			return err
+		}),
 	}
 	f := show.Flags()
 	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "uncertain weights: all, last-layer, or names of parameters, where * stands for any letters")
 	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
 	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
 	return group("network", "Describe networks", show, operators)
+}
+
+// interruptible returns the results of f, or ctx's error as soon as ctx ends. f, which cannot be interrupted, then goes
+// on until the program ends.
+func interruptible[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	}
 }
 
 // readNetwork returns the network in a file of any kind and its form.

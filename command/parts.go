@@ -142,7 +142,7 @@ func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error 
 			return err
 		}
 	}
-	o := pass.Options{Task: pass.Predict, Header: c.Header, Level: c.Level, Link: task.Link(c.Link)}
+	o := pass.Options{Task: pass.Predict, Header: c.Header, Level: c.Level, Link: task.Link(c.Link), Quantiles: c.Quantiles, Above: c.Above}
 	j, m, err := c.parts.run(cmd, o, c.model, paths, c.asJSON)
 	if err != nil || m == nil {
 		return err
@@ -253,7 +253,7 @@ func (c *fitCommand) fitPasses(cmd *cobra.Command, paths []string) (err error) {
 		return settings.Errorf("--out or --validation-data with --part: they go with valla merge")
 	}
 	if c.out != "" {
-		if err := checkOut("--out", c.out, append(paths, c.validationData)...); err != nil {
+		if err := checkOut("--out", c.out, append(paths, c.model, c.validationData)...); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,11 @@ func TestPredictParts(t *testing.T) {
 		t.Errorf("stdout %q", r)
 	}
 	same(t, dir, "p.csv", "q.csv")
+	quantiles := []string{"predict", "new.csv", "--model", "m.valla", "--quantiles", "0.05,0.5,0.999", "--above", "5,7.5"}
+	must(t, dir, with(quantiles, "--out", "pq.csv")...)
+	must(t, dir, with(quantiles, "--parts", "quantiles", "--part-size", "8KiB", "--out", "qq.csv")...)
+	same(t, dir, "pq.csv", "qq.csv")
+	fails(t, dir, 1, "its options are", "predict", "new.csv", "--model", "m.valla", "--parts", "quantiles", "--part-size", "8KiB")
 	array := func(k string) []string {
 		return []string{"predict", "new.csv", "--model", "m.valla", "--parts", "array", "--part-size", "8KiB", "--part", k}
 	}

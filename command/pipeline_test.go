@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ type evaluation struct {
 	Link    string
 	OwnMean string `json:"own_mean"`
 	Scores  []scores
+	Details []map[string]any // further scores, and standard errors
+	Seen    float64          // share of rows of the training
+	Off     string           // intervals that do not hold their level
 }
 
 type predictions struct {
@@ -150,6 +154,34 @@ func TestPredictOutputs(t *testing.T) {
 					r[j], columns[j][i], fromCSV[i][j], column.Float64s()[i], array.Float64s()[6*i+j])
 			}
 		}
+	}
+	checkQuantileOutputs(t, dir, doc)
+}
+
+// checkQuantileOutputs: documents and archives have columns of quantiles. The quantiles of 0.05 and 0.95 are the
+// bounds of want, which has the level 0.9.
+func checkQuantileOutputs(t *testing.T, dir string, want predictions) {
+	t.Helper()
+	var doc struct {
+		Low  []float64 `json:"q0.05"`
+		High []float64 `json:"q0.95"`
+	}
+	text := must(t, dir, "predict", "test.csv", "--model", "m.valla", "--quantiles", "0.05,0.95", "--json", "--out", "q.npz")
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := npy.ReadArchive(filepath.Join(dir, "q.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, _ := archive.Get("q0.05")
+	high, _ := archive.Get("q0.95")
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12*math.Abs(b) } // 0.05 is (1−0.9)/2 but for rounding
+	if !slices.EqualFunc(doc.Low, want.Lower, near) || !slices.EqualFunc(doc.High, want.Upper, near) {
+		t.Error("the quantiles of 0.05 and 0.95 are not the bounds of the interval with the probability 0.9")
+	}
+	if !slices.Equal(doc.Low, low.Float64s()) || !slices.Equal(doc.High, high.Float64s()) {
+		t.Error("the document and the archive have different quantiles")
 	}
 }
 

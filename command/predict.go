@@ -26,6 +26,7 @@ import (
 type predictCommand struct {
 	Level     float64   `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes; --interval is another name of the flag"`
 	Quantiles []float64 `set:"quantiles" above:"0" below:"1" help:"regression: probabilities of further columns, such as 0.05,0.5,0.95 for q0.05, q0.5 and q0.95"`
+	Above     []float64 `set:"above" help:"regression: numbers c of further columns, such as 100,200 for above_100 and above_200, the probabilities that the target is larger than c"`
 	Samples   int       `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows jointly; 0 means none"`
 	Noise     bool      `set:"noise" help:"with --samples, regression: draw targets, which scatter around the function"`
 	Seed      uint64    `set:"seed" help:"seed of the samples"`
@@ -58,9 +59,9 @@ the two parts of the standard deviation, whose squares add up to its square: epi
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
 mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is the median.
---quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the predictive distribution. For a
-classification the columns are class, the most probable class, and p_NAME, the probability of class
-NAME. After valla calibrate --method conformal the interval contains the target with its probability
+--quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the predictive distribution, and --above
+100 the probability above_100 of a target above 100. For a classification the columns are class,
+the most probable class, and p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval contains the target with its probability
 by guarantee. A classification then has the column set: the names of the classes in a set that
 contains the right class with this probability, with bars between the names. The formats .npz and
 .npy leave the column set out.
@@ -103,8 +104,6 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		return settings.Errorf("--noise goes with --samples")
 	case c.Samples > 0 && c.parts.dir != "":
 		return settings.Errorf("--samples needs all rows together, and --parts divides them: expected one of the two")
-	case len(c.Quantiles) > 0 && c.parts.dir != "":
-		return settings.Errorf("--quantiles with --parts, expected one of the two")
 	case c.parts.dir != "":
 		return c.predictParts(cmd, args)
 	}
@@ -212,11 +211,7 @@ func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *v
 		return nil, err
 	}
 	c.medians += p.Medians()
-	out, err := listing.Of(p, c.Level, listing.IDs(rows)...)
-	if err != nil {
-		return nil, err
-	}
-	return out, out.AddQuantiles(p, c.Quantiles)
+	return listing.Of(p, listing.Options{Level: c.Level, Quantiles: c.Quantiles, Above: c.Above}, listing.IDs(rows)...)
 }
 
 // document returns the JSON document of r: the columns, and the probabilities of a row as one list.

@@ -33,6 +33,7 @@ type serveCommand struct {
 	log       string        // form of the log
 	memory    memory        // bytes for compiled predictions of a model
 	bodies    memory        // most bytes of a body
+	answers   memory        // most bytes of an answer
 	grace     time.Duration // time in which new requests are refused before the end
 	patience  time.Duration // longest time for unanswered requests at the end
 }
@@ -71,6 +72,8 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.o.MaxRows, "max-rows", 10_000, "largest `NUMBER` of rows of a request")
 	c.bodies = 16 << 20
 	f.Var(&c.bodies, "max-body", "largest body of a request")
+	c.answers = 256 << 20
+	f.Var(&c.answers, "max-answer", "largest memory of an answer, planned before any work; answers under way take at most four times as much together")
 	f.DurationVar(&c.o.Timeout, "timeout", 10*time.Second, "longest `TIME` until a request has its answer")
 	f.IntVar(&c.o.Queue, "queue", 256, "largest `NUMBER` of unanswered requests to each model")
 	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, approximately")
@@ -185,7 +188,7 @@ func (c *serveCommand) complete() error {
 	if (c.cert == "") != (c.key == "") {
 		return settings.Errorf("--tls-cert and --tls-key, expected both or neither")
 	}
-	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "memory": int64(c.memory)} {
+	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "max-answer": int64(c.answers), "memory": int64(c.memory)} {
 		if v < 1 {
 			return settings.Errorf("--%s %d, expected a positive number", name, v)
 		}
@@ -193,7 +196,7 @@ func (c *serveCommand) complete() error {
 	if c.o.BatchDelay < 0 || c.grace < 0 || c.patience < 0 {
 		return settings.Errorf("--batch-delay %v, --grace %v, --patience %v, expected none below 0", c.o.BatchDelay, c.grace, c.patience)
 	}
-	c.o.Memory, c.o.MaxBytes = int64(c.memory), int64(c.bodies)
+	c.o.Memory, c.o.MaxBytes, c.o.MaxAnswer = int64(c.memory), int64(c.bodies), int64(c.answers)
 	if c.tokenFile == "" {
 		return nil
 	}

@@ -270,8 +270,12 @@ func TestServingDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	rooms(t, dir)
+	dir := t.TempDir() // has the model of the README
+	if err := os.CopyFS(filepath.Join(dir, "docs", "data"), os.DirFS(filepath.Join("..", "docs", "data"))); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "train", "docs/data/houses.csv", "--target", "price", "--iterations", "50", "--out", "map.valla")
+	must(t, dir, "fit", "docs/data/houses.csv", "--model", "map.valla", "--method", "lla", "--out", "houses.valla")
 	var s *served
 	asked := 0
 	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllSubmatch(text, -1) {

@@ -62,6 +62,8 @@ func checkTargetScores(t *testing.T, dir, label string) {
 		Rows    int
 		Targets []string
 		Scores  []map[string]any
+		Details []map[string]any
+		Off     string
 	}
 	decode(t, must(t, dir, "eval", "test.csv", "--model", "m.valla", "--json"), &e)
 	if e.Rows != 100 || !slices.Equal(e.Targets, []string{"y", "z"}) || len(e.Scores) != 2 || e.Scores[0]["method"] != "MAP" || e.Scores[1]["method"] != label {

@@ -114,7 +114,7 @@ func inFile(path string, err error) error {
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check("", args[0], c.Form); err != nil {
+	if err := c.check(args[0], c.Form); err != nil {
 		return err
 	}
 	if err := c.checkLikelihood(); err != nil {

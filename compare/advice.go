@@ -31,7 +31,7 @@ const enough = 2
 
 // simplest returns the simplest result that cannot be told from the best.
 func (c *Comparison) simplest(best Result) Result {
-	near := func(r Result) bool { return r.Behind <= enough*r.BehindError && c.holds(r) }
+	near := func(r Result) bool { return r.Behind <= max(enough*r.BehindError, valla.LeastDifference) && c.holds(r) }
 	for _, r := range c.free() {
 		if near(r) {
 			return r
@@ -57,7 +57,7 @@ func (c *Comparison) free() (out []Result) {
 		}
 		at := len(out)
 		if r := c.Results[i]; at > 0 {
-			if worse, by := kernel.MeanDifference(out[0].nlls, r.nlls); worse > by {
+			if worse, by := kernel.MeanDifference(out[0].nlls, r.nlls); worse > max(by, valla.LeastDifference) {
 				at = 0
 			}
 		}

@@ -45,7 +45,8 @@ type Comparison struct {
 	LeftOut []LeftOut `json:"left_out"` // contenders without a result
 	Seconds float64   `json:"seconds"`  // wall time
 	// Recommended is the name of the simplest contender that cannot be told from the contender with the
-	// smallest NLL: the mean of the rows' differences is within two of its standard errors, and the share
+	// smallest NLL: the mean of the rows' differences is within two of its standard errors or within
+	// valla.LeastDifference, and the share
 	// of the targets in the intervals is not below the Level by more than two standard errors. The
 	// network alone is simplest, then come calibrations, then posteriors. A posterior is simpler than
 	// another one if its fit takes less than a quarter of the time. A calibration costs nothing: it is
@@ -67,6 +68,8 @@ type Result struct {
 	Behind        float64      `json:"behind"`         // NLL less the smallest NLL of all results
 	BehindError   float64      `json:"behind_error"`   // standard error of Behind, from the rows' differences
 	Scores        valla.Scores `json:"scores"`         // on the rows that judge
+	// Details are further scores, and standard errors, see valla.Scores.Details.
+	Details map[string]any `json:"details"`
 
 	// Coverage is the share of the targets in intervals of the Level; with a conformal calibration of a
 	// classifier it is the share of the classes in their sets. nil where there are no intervals and sets.

@@ -52,6 +52,7 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 	if out.Scores, err = scorer.Scores(); err != nil {
 		return out, err
 	}
+	out.Details = out.Scores.Details()
 	out.MicrosPerRow, err = speed(ctx, last, c.folds[0].judge)
 	return out, err
 }

@@ -78,7 +78,7 @@ func newContender(name string) (contender, error) {
 	}
 	how, err := method.Lookup(of)
 	if err != nil {
-		return c, settings.Errorf("contender %q, expected one of %s", name, strings.Join(Names(), ", "))
+		return c, settings.Errorf("contender %q, expected one of %s%s", name, strings.Join(Names(), ", "), settings.Nearest(name, Names()))
 	}
 	c.settings, c.given = how.New(), "method="+of
 	if setting != "" {

@@ -33,6 +33,8 @@ const (
 	maxCategories = 20
 	// maxCodes bounds the categories that have codes of their own.
 	maxCodes = 10_000
+	// mostCategories bounds the different categories of a column, which are counted one by one.
+	mostCategories = 1_000_000
 	// asked is why columns of ColumnOptions.Drop are left out.
 	asked = "as asked for"
 	// rare is how often a category of many has to be there to count as one.
@@ -188,8 +190,8 @@ func (t *Table) kind(j int, o ColumnOptions) (c ColumnCode, why string, err erro
 	case p.numbers == 0 && p.cells == 0:
 		return c, "it is empty", nil
 	case slices.Contains(o.Categorical, c.Name):
-		c.Kind = p.categorical(t, j)
-		return c, "", nil
+		c.Kind, err = p.categorical(t, j)
+		return c, "", err
 	case p.cells == 0 && strings.HasPrefix(c.Name, unnamed) && t.numbersRows(j):
 		return c, "it numbers the rows, as the index that pandas writes", nil
 	case p.cells == 0:
@@ -220,7 +222,12 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 	if p.numbers > p.cells {
 		return c, "", fmt.Errorf("%w; see the setting categorical, to take the column as text, and the setting numeric, to take such cells as missing", t.noNumber(j, p.first))
 	}
-	c.Kind = p.categorical(t, j)
+	var err error
+	if c.Kind, err = p.categorical(t, j); err != nil && 2*len(p.words) <= t.N() {
+		return c, "", err
+	} else if err != nil {
+		return c, fmt.Sprintf("it has %d different texts in %d rows", len(p.words), t.N()), nil
+	}
 	switch d := len(t.keys(j)); {
 	case d == 1 && p.numbers+p.cells == t.N():
 		return c, fmt.Sprintf("it is %q in all rows", p.words[0]), nil
@@ -263,11 +270,18 @@ func (t *Table) profile(j int) profile {
 }
 
 // categorical returns the kind of a column of categories, by their number.
-func (p profile) categorical(t *Table, j int) Kind {
-	if len(t.keys(j)) > maxCategories {
-		return Codes
+func (p profile) categorical(t *Table, j int) (Kind, error) {
+	n := len(p.words)
+	if n <= mostCategories {
+		n = len(t.keys(j))
 	}
-	return Categories
+	switch {
+	case n > mostCategories:
+		return Codes, fmt.Errorf("%s: column %q has %d different texts, expected at most %d categories; see the setting drop", t.Path, t.Columns[j], n, mostCategories)
+	case n > maxCategories:
+		return Codes, nil
+	}
+	return Categories, nil
 }
 
 // keys returns the categories in column j.

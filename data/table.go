@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -220,7 +221,7 @@ func (t *Table) Column(name string) (int, error) {
 	if i := slices.Index(t.Columns, name); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("%s: no column %q; it has %s", t.Path, name, tablefile.Listed(t.Columns))
+	return 0, fmt.Errorf("%s: no column %q; it has %s%s", t.Path, name, tablefile.Listed(t.Columns), settings.Nearest(name, t.Columns))
 }
 
 // Set divides the table into targets and features. The targets are the columns with the

@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/runner"
 	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // ErrUnknown is wrapped by the error about a name that no experiment has.
@@ -57,7 +58,7 @@ func open(name, profile string) (*Experiment, error) {
 	}
 	text, ok := spec.Text(name)
 	if !ok {
-		return nil, fmt.Errorf("experiments: %w %q, expected one of %s, or a file NAME.yaml", ErrUnknown, name, strings.Join(spec.Names(), ", "))
+		return nil, fmt.Errorf("experiments: %w %q, expected one of %s, or a file NAME.yaml%s", ErrUnknown, name, strings.Join(spec.Names(), ", "), settings.Nearest(name, spec.Names()))
 	}
 	return spec.Read(name+".yaml", text, profile)
 }

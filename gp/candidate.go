@@ -67,16 +67,18 @@ func Best[C, T any](all []C, what string, try func(C) (T, float64, error)) (best
 
 // MeanNLLOfEach returns the mean over N rows of the negative log predictive density of targets y
 // [N·W·C] under the observation model l, each of the C outputs by itself. The latent function has the
-// mean [N·C], and for row n the variances that variances writes to v [C].
+// mean [N·C], and for row n the variances that variances writes to v [C]. Several threads call variances.
 func MeanNLLOfEach(l likelihood.Likelihood, y, mean []float64, outputs int, variances func(n int, v []float64)) float64 {
-	sum, c, n := 0.0, outputs, len(mean)/outputs
-	v, cov, w := make([]float64, c), make([]float64, c*c), len(y)/max(1, n)
-	for i := range n {
-		variances(i, v)
-		for k := range c {
-			cov[k*c+k] = v[k]
+	c, n := outputs, len(mean)/outputs
+	w := len(y) / max(1, n)
+	return -meanOf(n, func(from, to int, logP []float64) {
+		v, cov := make([]float64, c), make([]float64, c*c)
+		for i := from; i < to; i++ {
+			variances(i, v)
+			for k := range c {
+				cov[k*c+k] = v[k]
+			}
+			logP[i] = l.LogPredictive(y[i*w:(i+1)*w], mean[i*c:(i+1)*c], cov)
 		}
-		sum -= l.LogPredictive(y[i*w:(i+1)*w], mean[i*c:(i+1)*c], cov)
-	}
-	return sum / float64(n)
+	})
 }

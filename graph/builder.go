@@ -25,6 +25,7 @@ type Builder struct {
 	dt      tensor.Dtype      // of all nodes
 	err     error             // the first error
 	params  map[string]*Param // the parameters in the graph by name
+	index   *index            // finds leaves and places in the graph
 	instead map[*Param]*Node  // nodes that Let put in the place of parameters
 	convert bool              // a parameter of another element type enters the graph as a copy
 }
@@ -44,7 +45,7 @@ func NewConverting(dt tensor.Dtype) *Builder {
 // on returns a Builder that adds to an existing graph, for networks written
 // directly in Gorgonia.
 func on(g *gorgonia.ExprGraph, dt tensor.Dtype) *Builder {
-	b := &Builder{g: g, dt: dt, params: map[string]*Param{}, instead: map[*Param]*Node{}}
+	b := &Builder{g: g, dt: dt, params: map[string]*Param{}, instead: map[*Param]*Node{}, index: newIndex(g)}
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		b.Failf("graph: element type %v is neither float32 nor float64", dt)
 	}
@@ -113,7 +114,7 @@ func (b *Builder) Param(p *Param) *Node {
 		b.params[p.Name] = p
 		return b.leaf(p.Name, value, value.Shape())
 	}
-	return b.g.ByName(p.Name)[0]
+	return b.index.leaf(p.Name)
 }
 
 // Let makes Param give n for p from now on. A network that is written then has n in place of
@@ -182,8 +183,8 @@ func (b *Builder) constant(name string, shape []int, set func(to []float64)) *No
 		return nil
 	}
 	name = constPrefix + name
-	if old := b.g.ByName(name); len(old) > 0 {
-		return old[0]
+	if old := b.index.leaf(name); old != nil {
+		return old
 	}
 	if len(shape) == 0 || !possible(shape) {
 		return b.leaf(name, nil, shape)
@@ -203,13 +204,14 @@ func (b *Builder) leaf(name string, v *tensor.Dense, shape []int) *Node {
 	if !possible(shape) {
 		return b.Failf("graph: leaf %q: shape %v is empty or too large", name, shape)
 	}
-	if len(b.g.ByName(name)) > 0 {
+	if b.index.leaf(name) != nil {
 		return b.Failf("graph: two leaves are named %q", name)
 	}
 	opts := []gorgonia.NodeConsOpt{gorgonia.WithShape(shape...), gorgonia.WithName(name)}
 	if v != nil {
 		opts = append(opts, gorgonia.WithValue(v))
 	}
+	b.index.expect()
 	return gorgonia.NewTensor(b.g, b.dt, len(shape), opts...)
 }
 

@@ -17,3 +17,6 @@ func (p *Program) TwinBytes() (int, error) { return p.twinBytes() }
 
 // Prime computes what is computed once.
 func (p *Program) Prime() error { return p.prime() }
+
+// Places is Gorgonia's memory of the places of b's nodes by their ids.
+func Places(b *Builder) map[int64]int { return b.index.places }

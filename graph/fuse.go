@@ -35,6 +35,9 @@ var fusing = struct {
 	share int // nanoseconds of work that each part must get
 }{1 << 12, 1 << 14, 3000}
 
+// chainSteps is the most steps of a chain: a new step is compared with all before it.
+const chainSteps = 64
+
 // chainUnit is the least number of elements of which the parts of a chain are multiples.
 const chainUnit = 64
 
@@ -120,7 +123,7 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 	parts := 0
 	for i := 0; i < len(steps); {
 		c := &chain[T]{unit: 1}
-		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
+		for i+len(c.steps) < len(steps) && len(c.steps) < chainSteps && c.take(steps[i+len(c.steps)]) {
 		}
 		c.unit = max(c.unit, chainUnit)
 		if n := len(c.steps); c.worthwhile() {

@@ -95,6 +95,7 @@ func (b *Builder) usable(what string, nodes ...*Node) bool {
 // was meant, add makes the node again under another hash.
 func (b *Builder) add(o *applied, in []*Node) *Node {
 	for {
+		b.index.expect()
 		n := gorgonia.NewUniqueNode(gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithOp(o),
 			gorgonia.WithChildren(slices.Clone(in)), gorgonia.In(b.g), gorgonia.WithShape(o.out...))
 		if o.is(n.Op()) && slices.Equal(Children(n), in) {

@@ -97,7 +97,7 @@ func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 		if len(us) == 0 {
 			continue // the outputs do not depend on this parameter
 		}
-		if !alike(us, vs) {
+		if !alike(us, vs) || !pairsPay(us, vs) {
 			us, vs = []graph.Outer{j.expand(b, us)}, []graph.Outer{k.expand(b, vs)}
 		}
 		for _, u := range us {
@@ -157,6 +157,14 @@ func alike(us, vs []graph.Outer) bool {
 		}
 	}
 	return true
+}
+
+// pairsPay reports whether the inner products of all pairs of uses take fewer multiplications than the
+// rows that are the sums of these uses.
+func pairsPay(us, vs []graph.Outer) bool {
+	left, right := width(us[0].Left), width(us[0].Right)
+	pairs, uses := len(us)*len(vs), len(us)+len(vs)
+	return pairs == 1 || pairs*(left+right) <= uses*max(left, 1)*right
 }
 
 func width(n *graph.Node) int {

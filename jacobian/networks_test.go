@@ -200,7 +200,7 @@ var parameterExamples = []example{
 	{"W = V∘V", false, with(func(b *builder, h, p *node) *node {
 		return b.MatMul(h, b.Mul(p, p), false, false)
 	}, hidden, hidden)},
-	{"W = Vᵀ", false, with(func(b *builder, h, p *node) *node {
+	{"W = Vᵀ", true, with(func(b *builder, h, p *node) *node {
 		return b.MatMul(h, b.Transpose(p), false, false)
 	}, hidden, hidden)},
 	{"product of two parameters", false, around(func(m *maker) formula {
@@ -212,7 +212,7 @@ var parameterExamples = []example{
 	{"with a rule and without", false, with(func(b *builder, h, p *node) *node {
 		return b.MatMul(b.Tanh(b.MatMul(h, p, false, false)), b.Tanh(p), false, false)
 	}, hidden, hidden)},
-	{"broadcast by hand", false, with(func(b *builder, h, p *node) *node {
+	{"broadcast by hand", true, with(func(b *builder, h, p *node) *node {
 		return b.Mul(h, b.BroadcastTo(p, 1, hidden))
 	}, hidden)},
 }

@@ -1,8 +1,6 @@
 package jacobian
 
 import (
-	"slices"
-
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 )
@@ -180,13 +178,16 @@ func (k NTK) FormedDensely(b *graph.Builder, x *graph.Node) []*graph.Param {
 // addParams adds the network's parameters. It refuses cases in which the algorithms would not
 // agree.
 func (j *jac) addParams(b *graph.Builder, params []*graph.Param) {
-	below := graph.Ancestors(j.x)
+	below, listed := map[*graph.Node]bool{}, map[*graph.Node]bool{}
+	for _, n := range graph.Ancestors(j.x) {
+		below[n] = true
+	}
 	for _, p := range params {
 		n := b.Param(p)
-		if b.Err() == nil && slices.Contains(j.params, n) {
+		if b.Err() == nil && listed[n] {
 			b.Failf("jacobian: the network lists parameter %q twice", p.Name)
 		}
-		if b.Err() == nil && slices.Contains(below, n) {
+		if listed[n] = true; b.Err() == nil && below[n] {
 			b.Failf("jacobian: the input depends on the network's parameter %q", p.Name)
 		}
 		j.params = append(j.params, n)

@@ -2,6 +2,7 @@ package jacobian
 
 import (
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 )
@@ -25,13 +26,12 @@ func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 // same for all examples too. To find that out it replaces the operands by stand-ins of one
 // row for each output; the result must not depend on them.
 func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, bool) {
-	var standIns []*graph.Node
 	standIn := func(a *graph.Node) *graph.Node {
 		if !w.batched[a] {
 			return a
 		}
 		s := b.Fill(math.NaN(), append([]int{w.per}, a.Shape()[1:]...)...)
-		standIns = append(standIns, s)
+		w.standIn[s] = true
 		return s
 	}
 	in := graph.Children(n)
@@ -41,7 +41,7 @@ func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, b
 	}
 	cts := w.pullback(b, n, ins, standIn(n), w.rows(b, ct))
 	for i, c := range cts {
-		if c != nil && graph.Dependents(graph.Ancestors(c), standIns)[c] {
+		if c != nil && w.onStandIn(c) {
 			return nil, false
 		}
 		cts[i] = w.split(b, c, 1, w.per)
@@ -50,6 +50,16 @@ func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, b
 		}
 	}
 	return cts, true
+}
+
+// onStandIn reports whether n is computed from a stand-in. Each node is looked at once in a walk.
+func (w *walk) onStandIn(n *graph.Node) bool {
+	is, known := w.standIn[n]
+	if !known {
+		is = slices.ContainsFunc(graph.Children(n), w.onStandIn)
+		w.standIn[n] = is
+	}
+	return is
 }
 
 // pullPointwise multiplies the cotangent by the slope of a pointwise operation, which is the

@@ -30,6 +30,7 @@ type walk struct {
 	index   map[*graph.Node]int         // the number of a parameter
 	noRule  map[*graph.Node]bool        // parameters whose rows are formed densely
 	alike   map[*graph.Node]bool        // cotangents that are the same for all examples, be there only one
+	standIn map[*graph.Node]bool        // whether a node depends on a stand-in, see pullShared
 }
 
 // structured fills j.uses with outer products.
@@ -83,7 +84,7 @@ func (j *jac) seed(b *graph.Builder) *graph.Node {
 func (j *jac) newWalk() *walk {
 	w := &walk{
 		jac: j, order: graph.Ancestors(j.out), origin: map[*graph.Node]*graph.Node{},
-		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{}, alike: map[*graph.Node]bool{},
+		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{}, alike: map[*graph.Node]bool{}, standIn: map[*graph.Node]bool{},
 	}
 	w.batched = graph.Dependents(w.order, []*graph.Node{j.x})
 	w.active = graph.Dependents(w.order, j.params)
@@ -137,12 +138,21 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 // parameters alone.
 func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
-	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
-		if o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct)); ok {
-			graph.Reordered(b, o.Right, o.Right) // inner products will use it: written here, it is computed here
-			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
-			return
+	o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct))
+	if ok {
+		o = graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)}
+	}
+	at := graph.Unshaped(in[i])
+	for _, is := w.index[at]; ok && !is; _, is = w.index[at] { // a part of a parameter
+		var rows *graph.Node
+		if at, rows, ok = graph.RowsBefore(b, at, flat(b, w.jac.rows(b, o))); ok {
+			o, at = graph.Outer{Right: w.factor(b, rows)}, graph.Unshaped(at)
 		}
+	}
+	if ok {
+		graph.Reordered(b, o.Right, o.Right) // inner products will use it: written here, it is computed here
+		w.uses[w.index[at]] = append(w.uses[w.index[at]], o)
+		return
 	}
 	for _, p := range graph.Ancestors(in[i]) {
 		if _, ok := w.index[p]; ok {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/go-valla/valla/data"
@@ -42,6 +43,12 @@ type Options struct {
 	PartSize int64     `json:"part_size"`        // bytes of a part, approximately; 0 means 64 MiB
 	Level    float64   `json:"level,omitempty"`  // probability of the intervals of predictions; 0 means 0.95
 	Link     task.Link `json:"link,omitempty"`   // link of class probabilities; only [task.Probit]
+	// Quantiles are probabilities, each above 0 and below 1. Predictions of a regression have a further column of
+	// quantiles of each target for each probability.
+	Quantiles []float64 `json:"quantiles,omitempty"`
+	// Above are numbers. Predictions of a regression have a further column for each target and number: the probability
+	// that the target is larger.
+	Above []float64 `json:"above,omitempty"`
 }
 
 // defaultPartSize is so large that the cost of a part beside its rows does not count, and so
@@ -85,6 +92,12 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 		return nil, settings.Errorf("the task %q, expected %s or %s", o.Task, Predict, Fit)
 	case o.Link == task.MonteCarlo:
 		return nil, settings.Errorf("the link %s in parts: its samples depend on the number of the row in the whole data, which a part does not contain; expected %s", o.Link, task.Probit)
+	case slices.ContainsFunc(o.Quantiles, func(p float64) bool { return !(p > 0 && p < 1) }):
+		return nil, settings.Errorf("the quantiles %v, expected probabilities above 0 and below 1", o.Quantiles)
+	case slices.ContainsFunc(o.Above, func(c float64) bool { return c-c != 0 }):
+		return nil, settings.Errorf("probabilities above %v, expected finite numbers", o.Above)
+	case o.Task != Predict && len(o.Quantiles)+len(o.Above) > 0:
+		return nil, settings.Errorf("quantiles or probabilities above a number with the task %s, expected %s", o.Task, Predict)
 	case len(paths) == 0:
 		return nil, settings.Errorf("no files of rows")
 	case slices.Contains(paths, data.Stdin):
@@ -207,7 +220,7 @@ func (j *Job) differs(there *Job) string {
 	if there.Digest != j.Digest {
 		return fmt.Sprintf("its model has the SHA-256 sum %.12s…, found %.12s… of %s", there.Digest, j.Digest, j.Model)
 	}
-	if there.Options != j.Options {
+	if !reflect.DeepEqual(there.Options, j.Options) {
 		return fmt.Sprintf("its options are %+v, found %+v", there.Options, j.Options)
 	}
 	for i, f := range there.Data {

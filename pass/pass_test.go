@@ -137,7 +137,7 @@ func looped(t testing.TB, model, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := listing.Of(p, 0.95)
+	list, err := listing.Of(p, listing.Options{Level: 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,8 @@ func TestRefusals(t *testing.T) {
 	expect("other data", job(predict, "map", other).Join(shards), "its data are")
 	expect("more data", job(predict, "map", path, other).Join(shards), "its data are")
 	expect("other parts", job(pass.Options{Task: pass.Predict, PartSize: 3000}, "map", path).Join(shards), "its options are")
-	for what, o := range map[string]pass.Options{"task": {}, "samples": {Task: pass.Predict, Link: valla.MonteCarlo}} {
+	for what, o := range map[string]pass.Options{"task": {}, "samples": {Task: pass.Predict, Link: valla.MonteCarlo},
+		"levels": {Task: pass.Predict, Quantiles: []float64{1}}, "thresholds": {Task: pass.Predict, Above: []float64{math.NaN()}}, "quantiles of sums": {Task: pass.Fit, Quantiles: []float64{0.5}}} {
 		_, err := pass.New(o, all["map"], path)
 		expect(what, err, "expected")
 	}
@@ -487,6 +488,8 @@ func TestKey(t *testing.T) {
 	for what, o := range map[string]pass.Options{
 		"task": {Task: pass.Fit, PartSize: 1000}, "size": {Task: pass.Predict, PartSize: 1001}, "header": {Task: pass.Predict, PartSize: 1000, Header: "yes"},
 		"level": {Task: pass.Predict, PartSize: 1000, Level: 0.9}, "link": {Task: pass.Predict, PartSize: 1000, Link: valla.Probit},
+		"list of quantiles":  {Task: pass.Predict, PartSize: 1000, Quantiles: []float64{0.5}},
+		"list of thresholds": {Task: pass.Predict, PartSize: 1000, Above: []float64{0.5}},
 	} {
 		if other, err := pass.New(o, all["map"], path); err != nil || other.Key() == j.Key() {
 			t.Errorf("another %s: the same key, error %v", what, err)

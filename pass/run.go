@@ -98,7 +98,7 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Shard, w io.Wri
 	case Fit:
 		out.Rows, out.Notes, err = sum(ctx, m, reader, part, s)
 	default:
-		out.Rows, out.Notes, err = score(ctx, m, reader, part, scoreOptions{r.Level, r.Link, out.Part == 0}, s)
+		out.Rows, out.Notes, err = score(ctx, m, reader, part, scoreOptions{r.Options, out.Part == 0}, s)
 	}
 	if err == nil {
 		err = file.unchanged()

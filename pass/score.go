@@ -7,15 +7,13 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/listing"
 )
 
 // scoreOptions say how score writes.
 type scoreOptions struct {
-	level float64   // probability of the intervals, or of the sets of classes
-	link  task.Link // link of class probabilities
-	names bool      // whether the names of the columns come first
+	Options      // level, link and quantiles
+	names   bool // whether the names of the columns come first
 }
 
 // score writes the predictions for the rows of a part as comma-separated text, one line for each
@@ -35,12 +33,12 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 	}
 	n := int64(0)
 	err = listing.Batches(ctx, rows, func(_ int, set *data.Set) error {
-		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.link, First: int(n)})
+		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.Link, First: int(n)})
 		if err != nil {
 			return err
 		}
 		n += int64(p.N())
-		list, err := listing.Of(p, o.level, listing.IDs(rows)...)
+		list, err := o.list(p, rows)
 		if err != nil {
 			return err
 		}
@@ -49,13 +47,18 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 	return n, rows.Notes(), err
 }
 
+// list returns the columns of the predictions p for the last batch of rows.
+func (o scoreOptions) list(p *valla.Prediction, rows *valla.Rows) (*listing.Predictions, error) {
+	return listing.Of(p, listing.Options{Level: o.Level, Quantiles: o.Quantiles, Above: o.Above}, listing.IDs(rows)...)
+}
+
 // names writes the names of the columns to w. The part need not have rows.
 func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o scoreOptions, w *listing.Writer) error {
 	var none valla.Prediction
-	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.link}, &none); err != nil {
+	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.Link}, &none); err != nil {
 		return err
 	}
-	list, err := listing.Of(&none, o.level, listing.IDs(rows)...)
+	list, err := o.list(&none, rows)
 	if err != nil {
 		return err
 	}

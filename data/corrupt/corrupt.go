@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/go-valla/valla/internal/settings"
 	"hash/fnv"
 	"math/rand/v2"
 	"runtime"
@@ -104,7 +105,7 @@ func New(name string, severity int, seed uint64) (*Corruption, error) {
 			return &Corruption{name, severity, seed, m.make(severity - 1), h.Sum64()}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %q, expected one of %s", errUnknown, name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("%w %q, expected one of %s%s", errUnknown, name, strings.Join(Names(), ", "), settings.Nearest(name, Names()))
 }
 
 // Apply corrupts the image src [3,h,w] and writes the result to dst [3,h,w], which may be

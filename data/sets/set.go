@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/data/internal/fetch"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // A Set is a data set: a table of numbers with one target, or labelled images. [Set.Table]
@@ -95,7 +96,7 @@ func unknown(name string, all []Set, groups bool) error {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(slices.Compact(names), ", "))
+	return fmt.Errorf("%w %q, expected one of %s%s", ErrUnknown, name, strings.Join(slices.Compact(names), ", "), settings.Nearest(name, names))
 }
 
 // BuiltIn says whether the set needs no files, because the program contains or generates it.

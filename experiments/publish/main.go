@@ -3,7 +3,7 @@
 //
 //	go run ./experiments/publish
 //
-// writes docs/results.md and its figures from the cells in experiments/results. With --add DIR
+// writes docs/results.md, its figures, and the tables of laws in docs/likelihoods.md from the cells in experiments/results. With --add DIR
 // it first takes over the cells below DIR, the folder of valla experiment run --dir.
 package main
 

@@ -16,12 +16,18 @@ import (
 func TestStale(t *testing.T) {
 	root, fresh := filepath.Join("..", ".."), t.TempDir()
 	link(t, root, fresh)
+	if err := os.Mkdir(filepath.Join(fresh, "docs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(fresh, "docs", "likelihoods.md"), content(t, filepath.Join(root, "docs", "likelihoods.md")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := publish(fresh, ""); err != nil {
 		t.Fatal(err)
 	}
 	pages, err := filepath.Glob(filepath.Join(fresh, "docs", "*.md"))
 	figures, _ := filepath.Glob(filepath.Join(fresh, "docs", "figures", "*"))
-	if err != nil || len(pages) != 1 || len(figures) == 0 {
+	if err != nil || len(pages) != 2 || len(figures) == 0 {
 		t.Fatalf("%d pages, %d figures, error %v", len(pages), len(figures), err)
 	}
 	for _, path := range append(pages, figures...) {

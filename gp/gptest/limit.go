@@ -3,6 +3,7 @@ package gptest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
@@ -61,12 +62,48 @@ func (t *trial) limit(l limit) error {
 	if err != nil {
 		return err
 	}
+	t.count(l.model)
 	g, err := t.predict(f)
 	return errors.Join(err,
+		near("predictive distributions", predictive(learned(f, p.Likelihood), g), predictive(learned(t.fitted, t.Likelihood), t.got)),
 		near("mean", g.Mean, t.got.Mean),
 		near("covariance", g.Cov, t.got.Cov),
 		near("prior standard deviations", f.Record.PriorStds, t.fitted.Record.PriorStds),
 		near("noise variance", []float64{f.NoiseVariance}, []float64{t.fitted.NoiseVariance}))
+}
+
+// predictive returns quantiles, a probability and a log density of the target of each output, for predictions g.
+func predictive(l likelihood.Likelihood, g gp.Gaussian) (all []float64) {
+	c := g.Outputs()
+	for i, m := range g.Mean {
+		d := l.Predict(i%c, m, max(0, g.Cov[i*c+i%c]))
+		at := max(0, math.Round(m))
+		all = append(all, d.Quantile(0.05), d.Quantile(0.9), d.CDF(at), d.LogDensity(at))
+	}
+	return all
+}
+
+// tally counts what the problems of a method have checked.
+type tally struct {
+	compared map[string]int  // fits that were compared with a limit, by the model of the limit
+	fitted   map[string]bool // models with which fits succeeded
+}
+
+// count counts a comparison with the model of a limit.
+func (t *trial) count(model string) {
+	if t.tally != nil {
+		t.tally.compared[model]++
+	}
+}
+
+// missing returns an error if the method serves the model of a limit, but no fit was compared with the limit.
+func (t *tally) missing() error {
+	for _, l := range limits {
+		if t.fitted[l.base] && t.fitted[l.model] && t.compared[l.model] == 0 {
+			return fmt.Errorf("no variant of the settings compares %s with the limit %s", l.base, l.model)
+		}
+	}
+	return nil
 }
 
 // of returns a problem with base as a problem with model.

@@ -32,6 +32,8 @@ type MethodCase struct {
 	// Unlimited reports whether a fit to the problem with the settings depends on how an observation model writes its parameters,
 	// so that a model and its limit, such as Student's t and the Gaussian, differ; nil means no fit.
 	Unlimited func(gp.Problem, gp.Settings) bool
+
+	tally *tally // of the problems so far; nil counts nothing
 }
 
 // CheckMethod runs a subtest for each promise that a method of package gp has to keep: for
@@ -39,7 +41,8 @@ type MethodCase struct {
 // settings. Each posterior has to keep the promises of [Check]. With -short only the
 // multilayer perceptrons in float64 are fitted. The method serves each of [ModelProblems] or
 // refuses the observation model in one line, see gp.CannotServe; the posteriors have to keep the
-// promises that depend on the model.
+// promises that depend on the model. Where a model is another model in a limit, such as Student's t and the Gaussian,
+// both fits agree, for at least one variant of each method that serves both.
 func CheckMethod(t *testing.T, c MethodCase) {
 	t.Helper()
 	t.Run("description", func(t *testing.T) {
@@ -51,11 +54,15 @@ func CheckMethod(t *testing.T, c MethodCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.tally = &tally{map[string]int{}, map[string]bool{}}
 	c.each(t, problems, c.check)
 	if problems, err = ModelProblems(); err != nil {
 		t.Fatal(err)
 	}
 	c.each(t, problems, c.checkModel)
+	if err := c.tally.missing(); err != nil {
+		t.Error(err)
+	}
 }
 
 // each runs a subtest for each problem with each variant.
@@ -86,6 +93,7 @@ func (c MethodCase) check(t *testing.T, p Problem, variant func(gp.Problem) gp.S
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.served(p)
 	f.keeps(t, func(q promise) bool { return !q.thorough || p.thorough() })
 	t.Run("joint", func(t *testing.T) {
 		if _, joint := f.testCase().Posterior.(gp.JointPosterior); joint != c.Method.Joint {
@@ -107,6 +115,7 @@ func (c MethodCase) checkModel(t *testing.T, p Problem, variant func(gp.Problem)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.served(p)
 	f.keeps(t, func(q promise) bool { return q.model && (!q.thorough || p.thorough()) })
 	q, err := newProbe(t.Context(), f.testCase())
 	if err != nil {
@@ -114,6 +123,13 @@ func (c MethodCase) checkModel(t *testing.T, p Problem, variant func(gp.Problem)
 	}
 	if err := errors.Join(q.shapes(), q.mean(), q.probabilities(), q.covariance(), q.belowPrior(), q.joint()); err != nil {
 		t.Error(err)
+	}
+}
+
+// served notes that a fit to the problem succeeded, if its limits are checked.
+func (c MethodCase) served(p Problem) {
+	if p.thorough() && p.Outputs() > 1 {
+		c.tally.fitted[p.Likelihood.String()] = true
 	}
 }
 
@@ -228,11 +244,12 @@ func (t *trial) restore(ctx context.Context, s gp.Saved) (p gp.Stored, err error
 
 // learned returns the likelihood with the noise and the other parameters of the fit.
 func (t *trial) learned() likelihood.Likelihood {
-	l := cmp.Or(t.fitted.Likelihood, t.Likelihood)
-	if v := t.fitted.NoiseVariance; v > 0 {
-		l = likelihood.WithNoise(l, v)
-	}
-	return l.Copy(t.Dtype())
+	return learned(t.fitted, t.Likelihood).Copy(t.Dtype())
+}
+
+// learned returns the likelihood of a problem with the parameters of a fit.
+func learned(f *gp.Fitted, l likelihood.Likelihood) likelihood.Likelihood {
+	return likelihood.WithNoise(cmp.Or(f.Likelihood, l), cmp.Or(f.NoiseVariance, likelihood.NoiseVariance(l)))
 }
 
 // numbers returns all arrays that a fit must leave unchanged.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
@@ -228,5 +229,27 @@ func TestMemory(t *testing.T) {
 	}
 	if _, err := Memory(gp.State{Header: math.NaN()}); err == nil {
 		t.Error("a header that JSON cannot hold was taken")
+	}
+}
+
+// TestMissingLimits: a method that serves a model and its limit has to be compared with the limit.
+func TestMissingLimits(t *testing.T) {
+	for _, c := range []struct {
+		fitted   []string
+		compared string
+		want     string
+	}{
+		{[]string{"gaussian", "student-t"}, "", "gaussian with the limit student-t"},
+		{[]string{"gaussian", "student-t"}, "student-t", ""},
+		{[]string{"poisson", "negative-binomial"}, "poisson", "poisson with the limit negative-binomial"},
+		{[]string{"gaussian", "softmax"}, "", ""},
+	} {
+		n := tally{map[string]int{c.compared: 1}, map[string]bool{}}
+		for _, model := range c.fitted {
+			n.fitted[model] = true
+		}
+		if err := n.missing(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v with %q: error %v, want %q", c.fitted, c.compared, err, c.want)
+		}
 	}
 }

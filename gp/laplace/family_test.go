@@ -1,8 +1,10 @@
 package laplace
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -200,6 +202,20 @@ func TestOddNetwork(t *testing.T) {
 		exact := p.fit(t, o)
 		o.Structure = kindKFAC
 		comparePosteriors(t, "KFAC of "+name, p.fit(t, o), exact, p.probe)
+	}
+	defer func(before int) { widestRows = before }(widestRows)
+	o.Weights, o.Structure, widestRows = named("w", "s"), kindDiagonal, 1
+	diagonal := p.fit(t, o)
+	o.Structure = kindKFAC
+	wide := p.fit(t, o)
+	comparePosteriors(t, "KFAC of wide rows", wide, diagonal, p.probe)
+	restored, err := restore(t, p, store(t, wide))
+	if err != nil {
+		t.Fatal(err)
+	}
+	comparePosteriors(t, "KFAC of wide rows, restored", restored, wide, p.probe)
+	if n := (&Settings{Structure: "kfac"}).notes(gp.Problem{Likelihood: o.Likelihood}, wide); len(n) != 1 || !strings.Contains(n[0], "diagonal alone of 2 parameters") {
+		t.Errorf("notes %q", n)
 	}
 	o.Weights = named("v")
 	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal} {

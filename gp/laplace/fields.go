@@ -93,18 +93,20 @@ func factorName(k block, n *graph.Node) string {
 // being restored, takes what visit gives it, because predictions may read the factors of any other at the same time.
 func (h *kfac[T]) fields(visit visitor) (err error) {
 	empty := len(h.values) == 0
-	h.factors(func(k block, n *graph.Node, width int) {
-		name := factorName(k, n)
-		values, vectors := h.values[n], h.basis[n]
-		if err == nil {
-			err = visit(name+".values", &values, width)
+	for _, p := range h.parts {
+		name := factorName(p.k, p.n)
+		values, vectors := h.values[p.n], h.basis[p.n]
+		if p.squares {
+			err = visit(name+".squares", &values, p.width)
+		} else if err = visit(name+".values", &values, p.width); err == nil {
+			err = visit(name+".vectors", &vectors, p.width, p.width)
 		}
-		if err == nil {
-			err = visit(name+".vectors", &vectors, width, width)
+		if err != nil {
+			return err
 		}
 		if empty {
-			h.values[n], h.basis[n] = values, vectors
+			h.values[p.n], h.basis[p.n] = values, vectors
 		}
-	})
-	return err
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
@@ -26,6 +27,50 @@ type factorOf struct {
 	n     *graph.Node // the inputs or cotangents whose moments make the factor
 	width int         // order of the factor
 	work  int         // the number of multiplications that the moments of a batch take
+	// squares says that only the squares of the elements are summed up, see [widestRows].
+	squares bool
+}
+
+// widestRows is the most elements of a parameter whose Jacobian is no outer product for KFAC to keep its
+// block of H: the block has the square of this number. Of a larger parameter, such as a table of positions
+// or weights that all places share, KFAC keeps the diagonal of H. Tests change it.
+var widestRows = 512
+
+// shape is the shape of the moments of the factor.
+func (p factorOf) shape() []int {
+	if p.squares {
+		return []int{p.width}
+	}
+	return []int{p.width, p.width}
+}
+
+// size is the number of the moments of the factor.
+func (p factorOf) size() int {
+	if p.squares {
+		return p.width
+	}
+	return p.width * p.width
+}
+
+// wide lists the parameters of whose part of H the diagonal is kept alone.
+func (h *kfac[T]) wide() (names []string) {
+	for _, p := range h.parts {
+		if p.squares {
+			names = append(names, p.k.param.Name)
+		}
+	}
+	return names
+}
+
+// addMoments adds the moments of rows v [·,width] of a factor to sum.
+func addMoments[T kernel.Float](p factorOf, sum, v []T) {
+	if !p.squares {
+		addGram(sum, v, p.width)
+		return
+	}
+	for row := range slices.Chunk(v, p.width) {
+		kernel.MulAdd(sum, row, row, sum)
+	}
 }
 
 func newKFAC[T kernel.Float](s *scanner, examples int) structure {
@@ -33,45 +78,45 @@ func newKFAC[T kernel.Float](s *scanner, examples int) structure {
 		spectral: spectral{scanner: s, basis: map[*graph.Node][]float64{}}, examples: examples,
 		moments: map[*graph.Node]*total[T]{}, values: map[*graph.Node][]float64{},
 	}
-	seen := map[*graph.Node]bool{}
+	seen, outer := map[*graph.Node]bool{}, map[*graph.Node]bool{}
+	for _, k := range s.blocks {
+		outer[k.d] = outer[k.d] || k.a != nil
+	}
 	for _, k := range s.blocks {
 		for _, n := range k.nodes() {
 			if !seen[n] {
 				seen[n] = true
-				h.parts = append(h.parts, factorOf{k, n, width(n), n.Shape().TotalSize() * width(n)})
+				p := factorOf{k: k, n: n, width: width(n), squares: n == k.d && !outer[n] && k.places == 1 && width(n) > widestRows}
+				p.work = n.Shape().TotalSize() * p.size() / p.width
+				h.parts = append(h.parts, p)
 			}
 		}
 	}
 	return h
 }
 
-// factors calls f once for each factor of the Jacobian, with the first block that has it.
-func (h *kfac[T]) factors(f func(k block, n *graph.Node, width int)) {
-	for _, p := range h.parts {
-		f(p.k, p.n, p.width)
-	}
-}
-
 // bytes: each factor has moments, their recent part and a basis; finding a basis takes four
 // matrices more.
 func (h *kfac[T]) bytes() int64 {
 	var sum, widest int64
-	h.factors(func(_ block, _ *graph.Node, width int) {
-		w := int64(width)
-		sum, widest = sum+3*w*w, max(widest, w)
-	})
-	return 8 * (sum + 4*widest*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(h.widest()))
+	for _, p := range h.parts {
+		n := int64(p.size())
+		sum, widest = sum+3*n, max(widest, n)
+	}
+	return 8 * (sum + 4*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(h.widest()))
 }
 
 func (h *kfac[T]) allocate() {
-	h.factors(func(k block, n *graph.Node, width int) { h.moments[n] = newMoments[T](k, n, width) })
+	for _, p := range h.parts {
+		h.moments[p.n] = newMoments[T](p)
+	}
 }
 
-// newMoments returns a sum of the moments of a factor of block k.
-func newMoments[T kernel.Float](k block, n *graph.Node, width int) *total[T] {
-	t := newTotal[T](width * width)
-	if n == k.a {
-		t.patches = newPatches[T](k)
+// newMoments returns a sum of the moments of a factor.
+func newMoments[T kernel.Float](p factorOf) *total[T] {
+	t := newTotal[T](p.size())
+	if p.n == p.k.a {
+		t.patches = newPatches[T](p.k)
 	}
 	if p := t.patches; p != nil {
 		t.recent = make([]T, patchSums*p.c*p.c)
@@ -104,7 +149,7 @@ func (h *kfac[T]) addRows(b batch) error {
 	for _, p := range h.parts {
 		if p.n == p.k.d {
 			v := h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width)
-			addGram(h.moments[p.n].recent, v, p.width)
+			addMoments(p, h.moments[p.n].recent, v)
 			h.moments[p.n].next()
 		}
 	}
@@ -151,35 +196,36 @@ func (j *momentsJob[T]) one(p factorOf) {
 	case m.patches != nil:
 		m.patches.add(rows[T](j.b, p.k.images), m.recent)
 	default:
-		addGram(m.recent, rows[T](j.b, p.n), p.width)
+		addMoments(p, m.recent, rows[T](j.b, p.n))
 	}
 	m.next()
 }
 
 // finish finds the eigenvectors of the factors.
 func (h *kfac[T]) finish(context.Context) (err error) {
-	h.factors(func(k block, n *graph.Node, width int) {
-		m := h.moments[n].all()
-		mirror(m, width)
-		kernel.Scale(m, 1/float64(h.over(k, n)), m)
-		if err == nil {
-			err = checkFinite(m, k)
+	for _, p := range h.parts {
+		m := h.moments[p.n].all()
+		if kernel.Scale(m, 1/float64(h.over(p)), m); !p.squares {
+			mirror(m, p.width)
 		}
-		if err == nil {
-			h.values[n], h.basis[n], err = eigen.Semidefinite(width, m)
+		if err := checkFinite(m, p.k); err != nil {
+			return err
 		}
-	})
-	h.moments, h.d = nil, nil
-	if err != nil {
-		return err
+		if h.values[p.n] = m; p.squares {
+			continue
+		}
+		if h.values[p.n], h.basis[p.n], err = eigen.Semidefinite(p.width, m); err != nil {
+			return err
+		}
 	}
+	h.moments, h.d = nil, nil
 	return h.rebuild(context.Background())
 }
 
 // over is the number by which the sum of a factor's moments is divided.
-func (h *kfac[T]) over(k block, n *graph.Node) int {
-	if n == k.d {
-		return k.places
+func (h *kfac[T]) over(p factorOf) int {
+	if p.n == p.k.d {
+		return p.k.places
 	}
 	return h.examples
 }

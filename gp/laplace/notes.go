@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -15,6 +16,10 @@ func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 	var notes []string
 	if rank := q.Header().Rank; rank < s.Rank {
 		notes = append(notes, fmt.Sprintf("The rank is %d instead of %d because the other eigenvalues are 0 up to rounding.", rank, s.Rank))
+	}
+	if k, ok := q.structure.(interface{ wide() []string }); ok && len(k.wide()) > 0 {
+		notes = append(notes, fmt.Sprintf("The structure kfac keeps the diagonal alone of %d parameters of more than %d elements each, whose Jacobian is no outer product: %s.",
+			len(k.wide()), widestRows, strings.Join(k.wide(), ", ")))
 	}
 	if n := q.evidence.observations; s.Hyper == hyperMarglik && s.NoiseStd == 0 && q.evidence.noisy() && s.approximate() && q.EffectiveParameters() > saturated*n {
 		notes = append(notes, fmt.Sprintf("With the structure %s the marginal likelihood takes the %g targets to determine %.4g weights, more than they can, and makes up for it by noise: "+

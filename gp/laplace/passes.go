@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 )
 
 var _ gp.Summed = (*posterior)(nil)
@@ -133,13 +132,13 @@ func (h *diagonal[T]) sums(visit visitor) error {
 
 // sums hands visit the sum of each factor by itself. A factor has the name of the first parameter
 // that the factor belongs to.
-func (h *kfac[T]) sums(visit visitor) (err error) {
-	h.factors(func(k block, n *graph.Node, width int) {
-		if err == nil {
-			err = h.moments[n].visit(visit, factorName(k, n), width, width)
+func (h *kfac[T]) sums(visit visitor) error {
+	for _, p := range h.parts {
+		if err := h.moments[p.n].visit(visit, factorName(p.k, p.n), p.shape()...); err != nil {
+			return err
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // counted notes the number of examples.

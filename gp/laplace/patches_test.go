@@ -36,7 +36,7 @@ func TestPatches(t *testing.T) {
 			n, v := 9*of[1], p.Value(u).Float64s()
 			want := make([]float64, n*n)
 			kernel.Syrk(true, n, len(v)/n, 1, v, n, 0, want, n)
-			m := newMoments[float64](block{a: u, images: x}, u, n)
+			m := newMoments[float64](factorOf{k: block{a: u, images: x}, n: u, width: n})
 			half := len(values.Float64s()) / of[0] * (of[0] / 2)
 			m.patches.add(values.Float64s()[:half], m.recent)
 			m.flush()

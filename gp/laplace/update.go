@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 )
@@ -94,18 +93,17 @@ func (h *diagonal[T]) resume(old structure) {
 // resume computes the moments again from their eigenvectors.
 func (h *kfac[T]) resume(old structure) {
 	from := old.(*kfac[T])
-	var moments [][]float64
-	from.factors(func(k block, n *graph.Node, width int) {
-		scaled := slices.Clone(from.basis[n])
-		for i := range scaled {
-			scaled[i] *= from.values[n][i%width] * float64(from.over(k, n))
+	for i, p := range from.parts {
+		m, n := h.moments[h.parts[i].n].sum, p.width
+		over := float64(from.over(p))
+		if p.squares {
+			kernel.Scale(m, over, from.values[p.n])
+			continue
 		}
-		m := make([]float64, width*width)
-		kernel.Gemm(false, true, width, width, width, 1, scaled, width, from.basis[n], width, 0, m, width)
-		moments = append(moments, m)
-	})
-	h.factors(func(_ block, n *graph.Node, _ int) {
-		copy(h.moments[n].sum, moments[0])
-		moments = moments[1:]
-	})
+		scaled := slices.Clone(from.basis[p.n])
+		for k := range scaled {
+			scaled[k] *= from.values[p.n][k%n] * over
+		}
+		kernel.Gemm(false, true, n, n, n, 1, scaled, n, from.basis[p.n], n, 0, m, n)
+	}
 }

@@ -159,7 +159,8 @@ func (g givenCensored) Slope(y []float64, f float64) float64 {
 	return (math.Exp(-0.5*l*l-total) - math.Exp(-0.5*u*u-total)) / sigma
 }
 
-// Curvature implements Conditional: 1/σ², the curvature where the value is seen, which no bounds exceed.
+// Curvature implements Conditional: 1/σ², the curvature where the value is seen, which no bounds exceed. The curvature of an
+// interval is smaller, but it is not in proportion to 1/σ², as the searches for the scale of a [LocationScale] expect.
 func (g givenCensored) Curvature(float64) float64 { return 1 / float64(g*g) }
 
 // Mean implements Conditional.

@@ -1,6 +1,7 @@
 package likelihood
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 
@@ -30,41 +31,92 @@ func (d counts) CDF(y float64) float64 {
 	return d.mixed.CDF(y)
 }
 
-// mostWork is the number of probabilities p(k | f) that a quantile sums before it searches by the CDF instead.
-const mostWork = 20000
+// mostWork is the number of probabilities p(k | f) that a quantile sums before it searches by the CDF instead, and
+// mostScored the number that a CRPS sums.
+const (
+	mostWork   = 20000
+	mostScored = 20000000
+)
 
-// Quantile implements Distribution. Small counts are summed up from 0 on, with p(k | f) from p(k−1 | f).
+// Quantile implements Distribution. Small counts are summed up from 0 on.
 func (d counts) Quantile(p float64) float64 {
 	top := d.Mean() + 12*math.Sqrt(d.Variance()) + 10
-	h := min(0.4, 0.8/(d.sd*math.Sqrt(top+1)))
-	n := 2*math.Ceil(reach/h) + 1
-	if d.sd == 0 {
-		n = 1
-	}
-	if !(n*top <= mostWork) {
-		return wholeQuantile(d.CDF, p)
-	}
-	prob, rate := make([]float64, int(n)), make([]float64, int(n))
-	for i := range prob {
-		u := h * (float64(i) - (n-1)/2)
-		f := d.mean + d.sd*u
-		weight := h / math.Sqrt(2*math.Pi) * math.Exp(-0.5*u*u)
-		if n == 1 {
-			weight = 1
-		}
-		prob[i], rate[i] = weight*math.Exp(d.of.LogDensity([]float64{0}, f)), d.of.Curvature(f)
-	}
-	sum := 0.0
-	for k := 0.0; k <= top; k++ {
-		for i, v := range prob {
-			sum += v
-			prob[i] = v * rate[i] * (1 + k/d.of.size) / (k + 1)
-		}
-		if sum >= p {
-			return k
+	if n, _ := d.grid(top); n*top <= mostWork {
+		for k, below := range d.cumulative(top) {
+			if below >= p {
+				return k
+			}
 		}
 	}
 	return wholeQuantile(d.CDF, p)
+}
+
+// crps is the CRPS at y, summed up from 0 on; ok is false where that takes more than mostScored probabilities. Beyond the
+// largest count of the sum the probability is less than 10⁻⁶.
+func (d counts) crps(y float64) (sum float64, ok bool) {
+	mu := math.Exp(d.mean + 5*d.sd)
+	top := mu + 12*math.Sqrt(mu+mu*mu/d.of.size) + 25*mu/d.of.size + 10
+	if n, _ := d.grid(top); !(n*top <= mostScored) {
+		return 0, false
+	}
+	for k, r := range d.cumulative(top) {
+		if k >= y {
+			r = 1 - r
+		}
+		if sum += r * r; k >= y && r < 1e-10 {
+			return sum, true
+		}
+	}
+	return sum + max(0, math.Ceil(y)-math.Floor(top)-1), true
+}
+
+// grid returns the number of points and the distance of a trapezoid rule over u, f = mean + sd·u, that resolves p(k | f)
+// for k ≤ top.
+func (d counts) grid(top float64) (n, h float64) {
+	if d.sd == 0 {
+		return 1, 1
+	}
+	h = min(0.4, 0.8/(d.sd*math.Sqrt(top+1)))
+	return 2*math.Ceil(reach/h) + 1, h
+}
+
+// cumulative yields k = 0, 1, … top and P(Y ≤ k). p(k | f) follows from p(k−1 | f), from the first k on at which it does
+// not underflow.
+func (d counts) cumulative(top float64) iter.Seq2[float64, float64] {
+	return func(yield func(k, below float64) bool) {
+		points, h := d.grid(top)
+		n := int(points)
+		prob, rate, first, f := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range prob {
+			f[i] = d.mean + d.sd*h*(float64(i)-(points-1)/2)
+			mu := math.Exp(f[i])
+			rate[i], first[i] = d.of.Curvature(f[i]), math.Floor(max(0, mu-20*math.Sqrt(mu+mu*mu/d.of.size)))
+		}
+		sum, y := 0.0, make([]float64, 1)
+		for k := 0.0; k <= top; k++ {
+			step := (1 + k/d.of.size) / (k + 1)
+			for i, v := range prob {
+				if k == first[i] {
+					y[0] = k
+					v = d.weight(h, f[i]) * math.Exp(d.of.LogDensity(y, f[i]))
+				}
+				sum += v
+				prob[i] = v * rate[i] * step
+			}
+			if !yield(k, sum) {
+				return
+			}
+		}
+	}
+}
+
+// weight is the weight of f in a trapezoid rule over u of the distance h.
+func (d counts) weight(h, f float64) float64 {
+	if d.sd == 0 {
+		return 1
+	}
+	u := (f - d.mean) / d.sd
+	return h / math.Sqrt(2*math.Pi) * math.Exp(-0.5*u*u)
 }
 
 // Draw implements Distribution.

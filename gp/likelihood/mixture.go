@@ -3,6 +3,7 @@ package likelihood
 import (
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-valla/valla/graph"
@@ -159,7 +160,7 @@ func (m mixture) given() *givenMixture {
 	unit := math.Exp(2*raw[0]) / second
 	kernel.Scale(g.mean, math.Sqrt(unit), g.mean)
 	kernel.Scale(g.variance, unit, g.variance)
-	g.information = g.fisher()
+	g.information = sync.OnceValue(g.fisher)
 	m.last.Store(g)
 	return g
 }
@@ -179,8 +180,8 @@ func (m mixture) Predict(mean, q float64) Distribution {
 // givenMixture is the mixture for known parameters.
 type givenMixture struct {
 	normals
-	raw         []float64 // the parameters
-	information float64   // Λ
+	raw         []float64      // the parameters
+	information func() float64 // returns Λ, which only some callers need
 }
 
 // LogDensity implements Conditional.
@@ -192,7 +193,7 @@ func (g *givenMixture) LogDensity(y []float64, f float64) float64 {
 func (g *givenMixture) Slope(y []float64, f float64) float64 { return -g.slope(y[0] - f) }
 
 // Curvature implements Conditional: ∫ (p′)²/p, a constant.
-func (g *givenMixture) Curvature(float64) float64 { return g.information }
+func (g *givenMixture) Curvature(float64) float64 { return g.information() }
 
 // Mean implements Conditional.
 func (g *givenMixture) Mean(f float64) float64 { return f }

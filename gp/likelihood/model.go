@@ -60,7 +60,7 @@ func Lookup(name string) (Model, error) {
 	if m, ok := models.Get(name); ok {
 		return m, nil
 	}
-	return Model{}, settings.Errorf("likelihood %q, expected one of %s", name, strings.Join(Names(), ", "))
+	return Model{}, settings.Errorf("likelihood %q, expected one of %s%s", name, strings.Join(Names(), ", "), settings.Nearest(name, Names()))
 }
 
 // Spec is an observation model as a file holds it.

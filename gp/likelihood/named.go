@@ -1,7 +1,6 @@
 package likelihood
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/go-valla/valla/internal/settings"
@@ -26,7 +25,7 @@ func Named(name string, values ...string) (Settings, error) {
 			value = "true"
 		}
 		if err := field.Set(value); err != nil {
-			return nil, fmt.Errorf("likelihood %s: %w", name, err)
+			return nil, settings.Errorf("likelihood %s: %s: %v", name, key, err)
 		}
 	}
 	return s, nil

@@ -87,7 +87,7 @@ func Lookup(name string) (gp.Method, error) {
 	if m, ok := table.Get(name); ok {
 		return m, nil
 	}
-	return gp.Method{}, settings.Errorf("method %q, expected one of %s", name, strings.Join(Names(), ", "))
+	return gp.Method{}, settings.Errorf("method %q, expected one of %s%s", name, strings.Join(Names(), ", "), settings.Nearest(name, Names()))
 }
 
 // Of returns the method to which the settings s belong.

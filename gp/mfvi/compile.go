@@ -13,20 +13,19 @@ import (
 )
 
 // Compile implements gp.Posterior. All that is compiled shares the weights of the K draws, which
-// are drawn the first time.
+// are drawn when they are first needed.
 func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("mfvi: inputs of shape %v, expected %v", shape, p.input)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	weights := int64(layers.Count(p.net)) * int64(p.dtype().Size())
-	need := weights
+	need := int64(layers.Count(p.net)) * int64(p.dtype().Size())
 	if p.draws == nil {
-		need += int64(p.samples) * weights
+		need += drawBytes(p.net, p.samples)
 	}
 	if limit > 0 && need >= limit {
-		return nil, &graph.MemoryError{What: fmt.Sprintf("mfvi: %d draws of the weights", p.samples), Need: need, Limit: limit}
+		return nil, tooManyDraws(p.samples, need, limit)
 	}
 	c := &compiled{p: p, run: p.drawn(), bytes: need}
 	b := graph.NewBuilder(p.dtype())
@@ -36,13 +35,31 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
 	if p.draws == nil {
-		for k := range p.samples {
-			p.draws = append(p.draws, values(layers.NewCopy(p.net).Params()))
-			p.draw(k, p.draws[k])
-		}
+		p.draws = make([][]*tensor.Dense, p.samples)
 	}
 	c.weights, c.room, c.out = values(c.run.Params()), make([]float64, p.outputs), make([]float64, size*p.outputs)
 	return c, nil
+}
+
+// drawBytes returns the memory of draws of the weights of a network.
+func drawBytes(net layers.Network, draws int) int64 {
+	return int64(draws) * int64(layers.Count(net)) * int64(net.Params()[0].Value.Dtype().Size())
+}
+
+func tooManyDraws(draws int, need, limit int64) error {
+	return &graph.MemoryError{What: fmt.Sprintf("mfvi: %d draws of the weights", draws), Need: need, Limit: limit}
+}
+
+// drawn returns the weights of draw k. Several goroutines may ask for them.
+func (c *compiled) drawn(k int) []*tensor.Dense {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	if c.p.draws[k] == nil {
+		to := values(layers.NewCopy(c.p.net).Params())
+		c.p.draw(k, to)
+		c.p.draws[k] = to
+	}
+	return c.p.draws[k]
 }
 
 // compiled is the gp.Compiled of a posterior.
@@ -60,11 +77,11 @@ func (c *compiled) Bytes() int64 { return c.bytes + int64(c.f.Bytes()) + 8*int64
 
 // Predict implements gp.Compiled.
 func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
-	for k, draw := range c.p.draws {
+	for k := range c.p.samples {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for i, w := range draw {
+		for i, w := range c.drawn(k) {
 			dense.Put(c.weights[i], 0, w, 0, w.Shape()[0])
 		}
 		c.f.Refresh()

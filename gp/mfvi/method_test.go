@@ -1,11 +1,16 @@
 package mfvi
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -43,4 +48,35 @@ func TestMethod(t *testing.T) {
 			c.Tol = 1e-4
 		}
 	}})
+}
+
+// TestManyDraws: draws that need more memory than there may be are refused before the training. Those that fit are
+// drawn one after the other, so that an interrupt ends a prediction between two draws.
+func TestManyDraws(t *testing.T) {
+	all, err := gptest.Problems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := all[0].Problem
+	_, err = (&Settings{Samples: 1_000_000, Iterations: 1}).Fit(t.Context(), p, gp.Run{Memory: 64 << 20})
+	if !errors.As(err, new(*graph.MemoryError)) {
+		t.Errorf("a million draws: %v", err)
+	}
+	f, err := (&Settings{Samples: 1_000_000, Iterations: 1}).Fit(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.Posterior.Compile(p.Train.X.Shape()[1:], 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var g gp.Gaussian
+	if err := c.Predict(ctx, graph.Floats(dense.Rows(p.Train.X, 0, 1)), &g); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted prediction: %v", err)
+	}
+	if drawn := slices.ContainsFunc(f.Posterior.(*posterior).draws, func(d []*tensor.Dense) bool { return d != nil }); drawn {
+		t.Error("there are draws before the interrupt")
+	}
 }

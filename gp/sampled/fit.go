@@ -224,7 +224,11 @@ func (f *fitting) describe(r *gp.Record) {
 	r.Facts = []gp.Fact{{Name: "samples", Value: float64(f.s.Samples)}, {Name: "passes of one sample over the data", Value: float64(f.numbers.Passes)}}
 	if f.s.EMSteps > 0 {
 		r.Facts = append(r.Facts, gp.Fact{Name: "effective parameters", Value: f.numbers.Gamma})
-		if l := f.numbers.Lambdas; math.Abs(math.Log(l[len(l)-1]/l[len(l)-2])) > 0.1 {
+		l := f.numbers.Lambdas
+		if l[len(l)-1] == f.mostLambda() {
+			r.Notes = append(r.Notes, fmt.Sprintf("The prior standard deviation fell to its lower limit, %.3g: the training rows determine none of the weights of the linear model, "+
+				"so that the posterior has next to no variance. A prior-std gives it one.", 1/math.Sqrt(f.numbers.Lambda)))
+		} else if math.Abs(math.Log(l[len(l)-1]/l[len(l)-2])) > 0.1 {
 			r.Notes = append(r.Notes, fmt.Sprintf("The prior standard deviation still changed from %.3g to %.3g in the last of %d em-steps.",
 				1/math.Sqrt(l[len(l)-2]), 1/math.Sqrt(l[len(l)-1]), f.s.EMSteps))
 		}

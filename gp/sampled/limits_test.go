@@ -336,6 +336,28 @@ func TestMaximise(t *testing.T) {
 	}
 }
 
+// TestNothingToLearn: where the linear model explains none of the targets, the prior standard deviation ends at its limit with
+// a note, and the posterior has next to no variance.
+func TestNothingToLearn(t *testing.T) {
+	for _, size := range []float64{0, 0.01} {
+		for _, i := range []int{0, 6} { // float64 and float32
+			p := problems(t)[i].Problem
+			y := graph.Floats(p.Train.Y)
+			kernel.Scale(y, size, y)
+			p.Train.Y = graph.Convert(dense.Of(y, len(y), 1), p.Dtype())
+			f := fit(t, p, Settings{Samples: 9}, 2)
+			if notes := strings.Join(f.Record.Notes, " "); !strings.Contains(notes, "fell to its lower limit") {
+				t.Errorf("targets times %g: notes %q", size, notes)
+			}
+			for _, v := range covariance(t, f.Posterior, p.Train.X) {
+				if !(v >= 0 && v < 1e-5*f.NoiseVariance) {
+					t.Errorf("targets times %g: variance %g with the noise variance %g", size, v, f.NoiseVariance)
+				}
+			}
+		}
+	}
+}
+
 // TestInterrupted: a fit that ends anywhere and goes on has the same bits as one that does not.
 func TestInterrupted(t *testing.T) {
 	p := problems(t)[2]
@@ -409,17 +431,6 @@ func (squares) Params() []*graph.Param { return []*graph.Param{factor} }
 
 func (squares) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Mul(b.Param(factor), b.Square(b.SumAxis(x, 1)))
-}
-
-// TestNoWeights: what has no weights, and what has no use for them.
-func TestNoWeights(t *testing.T) {
-	p := problems(t)[0].Problem
-	p.Likelihood = likelihood.NewGaussian(1, tensor.Float64)
-	zero := make([]float64, p.Train.N())
-	p.Train.Y = dense.Of(zero, len(zero), 1)
-	if _, err := (&Settings{Samples: 2}).Fit(t.Context(), p, gp.Run{}); err == nil || !strings.Contains(err.Error(), "expected a prior-std") {
-		t.Errorf("targets of zeros: error %v", err)
-	}
 }
 
 // StandardErrors returns the standard errors [N,C,C] of the covariances of a prediction, those

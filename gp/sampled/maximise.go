@@ -2,7 +2,6 @@ package sampled
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/internal/dense"
@@ -22,14 +21,21 @@ func (f *fitting) maximise(ctx context.Context, samples int) error {
 		return err
 	}
 	norm := kernel.Dot(mode, mode)
-	if !(norm > 0) {
-		return fmt.Errorf("sampled: the weights of the linear model are 0, so that no prior standard deviation suits them; expected a prior-std")
-	}
 	copy(f.mode, mode)
 	f.numbers.Gamma = min(max(gamma, 1), max(1, float64(f.size-1)))
-	f.move(f.numbers.Gamma / norm)
+	f.move(min(f.numbers.Gamma/norm, f.mostLambda()))
 	return nil
 }
+
+// mostLambda is the largest prior precision: mostPrior times the estimate of tr M that the draws u ~ N(0, M) give. There
+// the data determine no weight any more. Where no weights make the linear model better, λ would grow beyond all bounds.
+func (f *fitting) mostLambda() float64 {
+	return max(mostPrior*kernel.Dot(f.u, f.u)/float64(f.s.Samples), f.numbers.Lambdas[0])
+}
+
+// mostPrior is the factor of [fitting.mostLambda]. The posterior variance of an output is then at most a millionth of the
+// scatter 1/Λ of the targets.
+const mostPrior = 1e6
 
 // effective is the mean of ζᵀMζ. Conjugate gradients have Mζ = b − λζ − r at no cost.
 func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {

@@ -46,8 +46,9 @@ func (c *covariance) shape() []int {
 // size returns the number of elements of the precisions. It returns a *graph.MemoryError where
 // several precisions need more than limit bytes.
 func (c *covariance) size(limit int64) (int, error) {
-	s, copies := c.shape(), int64(2)
-	if need := copies * 8 * int64(s[0]) * int64(s[1]); limit > 0 && need > limit {
+	s, copies := c.shape(), 2.0
+	if need := copies * 8 * float64(s[0]) * float64(s[1]); limit > 0 && need > float64(limit) {
+		need := int64(min(need, math.MaxInt64/2)) // very many features exceed what an int64 holds
 		return 0, &graph.MemoryError{What: fmt.Sprintf("sngp: the %s covariance of %d features", c.Form, c.Features), Need: need, Limit: limit}
 	}
 	return s[0] * s[1], nil

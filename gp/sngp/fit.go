@@ -74,7 +74,7 @@ func (f *fitting) start(ctx context.Context) error {
 	f.raw = layers.NewCopy(net.hidden)
 	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), limit: f.r.Limit() / 4}
 	f.post.cov = &covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
-	if _, err := f.post.cov.size(f.r.Memory); err != nil {
+	if _, err := f.post.cov.size(f.r.Limit()); err != nil {
 		return err
 	}
 	if err := f.startLayers(net); err != nil {

@@ -512,3 +512,17 @@ func TestBoundOfLargeLayers(t *testing.T) {
 		t.Errorf("bound %g", bound)
 	}
 }
+
+// TestManyFeatures: a covariance that is larger than the memory is refused before it is made, for any number of
+// features and also where no limit was set.
+func TestManyFeatures(t *testing.T) {
+	p := problem(t, "CNN, 3 classes, float64").Problem
+	for _, form := range []string{formShared, formPerClass, formJoint} {
+		for _, m := range []int{100_000, 1_000_000_000} {
+			_, err := (&Settings{Features: m, Covariance: form, Iterations: 1}).Fit(t.Context(), p, gp.Run{})
+			if !errors.As(err, new(*graph.MemoryError)) {
+				t.Errorf("%s, %d features: %v", form, m, err)
+			}
+		}
+	}
+}

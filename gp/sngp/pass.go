@@ -82,7 +82,7 @@ func (f *fitting) regress(ctx context.Context, x *tensor.Dense, y []float64, cov
 // precision makes cov the covariance of β given rows x, by one pass over x. see gets the features
 // [n,m] of the rows from number first on.
 func (f *fitting) precision(ctx context.Context, x *tensor.Dense, cov *covariance, see func(first int, phi []float64)) error {
-	size, err := cov.size(f.r.Memory)
+	size, err := cov.size(f.r.Limit())
 	if err != nil {
 		return err
 	}

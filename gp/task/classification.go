@@ -15,7 +15,6 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
-	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
 )
 
@@ -177,30 +176,6 @@ func (c *Classification) fillProbs(ctx context.Context, g gp.Gaussian, o Predict
 		return settings.Errorf("link %q, expected %q, %q, %q or %q", o.Link, Probit, MonteCarlo, Bridge, Own)
 	}
 	return nil
-}
-
-// scorer has the scores ACC, NLL, ECE and Brier.
-func (c *Classification) scorer() Scorer { return &classScorer{of: c} }
-
-// classScorer is the Scorer of a classification.
-type classScorer struct {
-	of *Classification // has the classes
-	metric.Classification
-}
-
-// Add implements Scorer.
-func (s *classScorer) Add(p *Prediction, y *tensor.Dense) error {
-	labels, err := s.of.Labels(y)
-	if err != nil {
-		return err
-	}
-	return s.Classification.Add(p.Probs, labels)
-}
-
-// Scores implements Scorer.
-func (s *classScorer) Scores() (Scores, error) {
-	r, err := s.Result()
-	return Scores{N: r.N, List: []Score{{"ACC", r.ACC}, {"NLL", r.NLL}, {"ECE", r.ECE}, {"Brier", r.Brier}}}, err
 }
 
 // ClassName returns the text of class k: its name, or its value.

@@ -77,6 +77,15 @@ func (p *Prediction) Quantiles(level float64) []float64 {
 	return p.AppendQuantiles(make([]float64, 0, len(p.Mean)), level)
 }
 
+// Above returns the probabilities that the targets are larger than a threshold in the units of the data, [N,T].
+func (p *Prediction) Above(threshold float64) []float64 {
+	t, out := max(1, len(p.Targets)), make([]float64, len(p.Mean))
+	for i := range out {
+		out[i] = 1 - p.Distribution(i/t, i%t).CDF(threshold)
+	}
+	return out
+}
+
 // AppendQuantiles appends [Prediction.Quantiles] to dst.
 func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
 	t, s := max(1, len(p.Targets)), &p.spread

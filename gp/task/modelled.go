@@ -44,6 +44,26 @@ func ModelledTargets(set, rows *data.Set, s likelihood.Settings) (*Regression, e
 	return r, r.standardize(rows)
 }
 
+// Observed returns a regression with the observation model of the settings s in place of Gaussian noise of one
+// variance. Targets keep their scale, so that the outputs of the network keep their meaning: s must describe one real
+// number for each target around the function. The parameters start by all rows of set, and the scale of the noise by
+// the noise of r.
+func (r *Regression) Observed(set *data.Set, s likelihood.Settings) (*Regression, error) {
+	if r.Model != nil {
+		return nil, settings.Errorf("a likelihood for a network that was trained with the likelihood %v, expected one with Gaussian noise", r.model())
+	}
+	out, err := ModelledTargets(set, set, s)
+	if err != nil {
+		return nil, err
+	}
+	if l := out.model(); l.Kind() != likelihood.Number || l.Width() != 1 || !likelihood.Noisy(l) {
+		return nil, settings.Errorf("the likelihood %v for a network of the squared error, expected noise around a real number", l)
+	}
+	own := *r
+	own.Model = out.Model
+	return &own, nil
+}
+
 // refuse returns an error that names a target of y [N·T·W] that the observation model does not take, in the units of
 // the data.
 func (r *Regression) refuse(y *tensor.Dense) error {

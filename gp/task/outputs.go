@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
@@ -69,10 +70,11 @@ func (t Task) Fill(ctx context.Context, g gp.Gaussian, by Observation, o Predict
 // counts 1e6 at most, so that all values are finite.
 func (t Task) NLLs(p *Prediction, y *tensor.Dense) ([]float64, error) { return t.Outputs.nlls(p, y) }
 
-// Scorer returns a new [Scorer] without predictions. A regression with one target has the scores NLL, RMSE,
-// CRPS and CQM, and a Coverage. With several targets, the NLL is the sum over the targets, which is the joint
-// NLL if the targets are independent given the input, and each target has the other scores, such as "RMSE
-// price". A classification has the scores ACC, NLL, ECE and Brier.
+// Scorer returns a new [Scorer] without predictions. The scores depend on the kind of the targets: numbers have NLL,
+// RMSE, CRPS and CQM, counts also the deviance; labels have NLL, Brier, ECE, AUC and AP; ordered classes have NLL, RPS,
+// ACC and CQM; classes have ACC, NLL, ECE and Brier. With several targets, the NLL is the sum over the targets, which is
+// the joint NLL if the targets are independent given the input, and each target has the other scores, such as "RMSE
+// price". Targets that are known by bounds have those scores that do not need the number.
 func (t Task) Scorer() Scorer { return t.Outputs.scorer() }
 
 // Score compares a prediction with the targets y [N,T] in the units of the data.
@@ -145,24 +147,33 @@ type Prediction struct {
 	Conformal *calibrate.Conformal
 }
 
-// Scores are the scores of N predictions. The kinds of scores depend on the task.
+// Scores are the scores of N predictions. The kinds of scores depend on the targets.
 type Scores struct {
 	N    int     // number of predictions
-	List []Score // scores by name
+	List []Score // main scores by name
+	More []Score // further scores by name: coverages, interval scores and pinball losses, each with the level in percent
 	// Coverage is the share of one target's values inside the central intervals of the probabilities 0.1,
 	// 0.2 … 0.9; nil in classification and for several targets.
 	Coverage []float64
+	// PIT has for each target [T] the histogram of the CDF at the target in ten bins, as shares of the rows, all equal
+	// if the predictions are right; nil in classification.
+	PIT [][]float64
+
+	targets []string // names of the targets of PIT
 }
 
 // Score is a score with its name.
 type Score struct {
-	Name  string  // NLL, RMSE, CRPS or CQM; ACC, NLL, ECE or Brier
-	Value float64 // mean over the predictions
+	Name          string  // such as NLL; with several targets also the name of the target, such as "RMSE price"
+	Value         float64 // mean over the predictions, or a score of all predictions together
+	StandardError float64 // of Value; NaN where it is not known
+	Larger        bool    // larger is better
+	Help          string  // what the score is, in a sentence
 }
 
 // Get returns the score with a name, and whether there is such a score.
 func (s Scores) Get(name string) (float64, bool) {
-	for _, v := range s.List {
+	for _, v := range slices.Concat(s.List, s.More) {
 		if v.Name == name {
 			return v.Value, true
 		}

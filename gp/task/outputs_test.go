@@ -377,14 +377,17 @@ func TestClassScores(t *testing.T) {
 
 func TestScoresJSON(t *testing.T) {
 	for want, s := range map[string]Scores{
-		`{"nll":0.5,"rmse y":2}`:    {N: 3, List: []Score{{"NLL", 0.5}, {"RMSE y", 2}}, Coverage: []float64{1}},
-		`{}`:                        {},
-		`{"nll":null,"acc":null}`:   {List: []Score{{"NLL", math.Inf(1)}, {"ACC", math.NaN()}}},
-		`{"rmse \"a\" \u003c b":1}`: {List: []Score{{`RMSE "a" < b`, 1}}},
+		`{"nll":0.5,"rmse_y":2} {"standard_errors":{"nll":0.1,"rmse_y":null}}`: {N: 3,
+			List: []Score{{Name: "NLL", Value: 0.5, StandardError: 0.1}, {Name: "RMSE y", Value: 2, StandardError: math.NaN()}}, Coverage: []float64{1}},
+		`{} {"standard_errors":{}}`:                                     {},
+		`{"nll":null} {"acc":null,"standard_errors":{"acc":0,"nll":0}}`: {List: []Score{{Name: "NLL", Value: math.Inf(1)}}, More: []Score{{Name: "ACC", Value: math.NaN()}}},
+		`{"rmse_\"A\" \u003c b":1} {"pit_a":[1],"pit_b":[2],"standard_errors":{"rmse_\"A\" \u003c b":0}}`: {
+			List: []Score{{Name: `RMSE "A" < b`, Value: 1}}, PIT: [][]float64{{1}, {2}}, targets: []string{"a", "b"}},
 	} {
 		got, err := json.Marshal(s)
-		if err != nil || string(got) != want {
-			t.Errorf("%s, want %s, error %v", got, want, err)
+		details, err2 := json.Marshal(s.Details())
+		if text := string(got) + " " + string(details); err != nil || err2 != nil || text != want {
+			t.Errorf("%s, want %s, errors %v and %v", text, want, err, err2)
 		}
 	}
 	if v, ok := (Scores{}).Get("NLL"); ok || v != 0 {
@@ -460,7 +463,7 @@ func TestConformal(t *testing.T) {
 		t.Errorf("bounds %v and %v, error %v", lower, upper, err)
 	}
 	if n, _, err := p.Covered([]float64{5, 4, -5, 0}, 0.5); err != nil || n != 2 {
-		t.Errorf("%d covered, error %v", n, err)
+		t.Errorf("%g covered, error %v", n, err)
 	}
 	if _, _, err := p.Interval(0.8); !errors.Is(err, settings.ErrSetting) {
 		t.Errorf("too few rows: %v", err)
@@ -476,7 +479,7 @@ func TestConformal(t *testing.T) {
 		}
 	}
 	if n, size, err := c.Covered([]float64{1, 1, 0, 1}, 0.5); err != nil || n != 2 || size != 1 {
-		t.Errorf("%d covered by sets of %g classes, error %v", n, size, err)
+		t.Errorf("%g covered by sets of %g classes, error %v", n, size, err)
 	}
 	for _, none := range []*Prediction{p, {Targets: c.Targets, Classes: c.Classes, Probs: c.Probs}} {
 		if _, err := none.Sets(0.5); !errors.Is(err, settings.ErrSetting) {

@@ -143,26 +143,8 @@ func (p *Prediction) SetNames(level float64) ([]string, error) {
 	return out, nil
 }
 
-// Covered returns how many of the targets y lie in the intervals of a level, or in the sets of classes, and the
-// mean size of the sets. y is [N,T] in regression and [N] in classification. In regression the size is 0.
-func (p *Prediction) Covered(y []float64, level float64) (inside int, size float64, err error) {
-	if p.Classes != nil {
-		return p.coveredBySets(y, level)
-	}
-	lower, upper, err := p.Interval(level)
-	if err != nil {
-		return 0, 0, err
-	}
-	for i, v := range y {
-		if lower[i] <= v && v <= upper[i] {
-			inside++
-		}
-	}
-	return inside, 0, nil
-}
-
 // coveredBySets is Covered in classification.
-func (p *Prediction) coveredBySets(y []float64, level float64) (inside int, size float64, err error) {
+func (p *Prediction) coveredBySets(y []float64, level float64) (inside, size float64, err error) {
 	sets, err := p.Sets(level)
 	if err != nil {
 		return 0, 0, err
@@ -189,29 +171,50 @@ func (p *Prediction) Best() []int {
 // ClassName returns the text of class k: its label, or the number.
 func (p *Prediction) ClassName(k int) string { return className(p.Classes, p.Labels, k) }
 
-// MarshalJSON writes the scores in List as one object, with their names in lower case. A
-// score that is not finite, such as the NLL of a class of probability 0, is null.
-func (s Scores) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, v := range s.List {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, err := json.Marshal(strings.ToLower(v.Name))
-		if err != nil {
-			return nil, err
-		}
-		value := []byte("null")
-		if kernel.Finite(v.Value) {
-			if value, err = json.Marshal(v.Value); err != nil {
-				return nil, err
-			}
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
+// Document returns the main scores by name, as a document of JSON has them: in lower case, with the target after "_",
+// such as "rmse_price". A number that is not finite, such as the NLL of a class of probability 0, is nil.
+func (s Scores) Document() map[string]any {
+	out := map[string]any{}
+	for _, v := range s.List {
+		out[v.key()] = finite(v.Value)
 	}
-	b.WriteByte('}')
-	return []byte(b.String()), nil
+	return out
 }
+
+// Details returns the further scores like Document; the standard errors of all scores in "standard_errors"; and with a
+// histogram "pit", for several targets "pit_price".
+func (s Scores) Details() map[string]any {
+	out, errors := Scores{List: s.More}.Document(), map[string]any{}
+	for _, v := range slices.Concat(s.List, s.More) {
+		errors[v.key()] = finite(v.StandardError)
+	}
+	out["standard_errors"] = errors
+	for t, v := range s.PIT {
+		key := "pit"
+		if len(s.PIT) > 1 {
+			key += "_" + s.targets[t]
+		}
+		out[key] = v
+	}
+	return out
+}
+
+// finite returns a number for a document, nil for one that is not finite.
+func finite(v float64) any {
+	if kernel.Finite(v) {
+		return v
+	}
+	return nil
+}
+
+// key returns the name of a score in documents.
+func (s Score) key() string {
+	name, target, several := strings.Cut(s.Name, " ")
+	if several {
+		target = "_" + target
+	}
+	return strings.ToLower(name) + target
+}
+
+// MarshalJSON writes the Document.
+func (s Scores) MarshalJSON() ([]byte, error) { return json.Marshal(s.Document()) }

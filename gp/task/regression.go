@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
-	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
 )
 
@@ -342,96 +341,4 @@ func (r *Regression) fillModel(i int, g gp.Gaussian, p *Prediction) {
 	p.Mean[i], p.Latent[i], p.Variance[i] = d.Mean(), latent*scale*scale, d.Variance()
 	p.Epistemic[i] = min(likelihood.Epistemic(p.spread.likelihood, g.Mean[i], latent)*scale*scale, p.Variance[i])
 	p.Aleatoric[i] = p.Variance[i] - p.Epistemic[i]
-}
-
-func (r *Regression) scorer() Scorer {
-	return &regressionScorer{of: r, targets: make([]metric.Regression, r.size())}
-}
-
-// regressionScorer is the Scorer of a regression.
-type regressionScorer struct {
-	of      *Regression         // has the names of the targets
-	targets []metric.Regression // scores of each target [T]
-	n       int                 // rows so far
-}
-
-// Add implements Scorer.
-func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
-	if err := s.of.checkTargets(y); err != nil {
-		return err
-	}
-	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)
-	s.n += y.Shape()[0]
-	if d := &p.spread; d.likelihood != nil || d.laws != nil || d.under != nil {
-		for i := range p.Mean {
-			s.targets[i%t].AddRow(p.row(i, values[i*w:(i+1)*w]))
-		}
-		return nil
-	}
-	for k := range s.targets {
-		if err := s.targets[k].Add(column(p.Mean, k, t), column(p.Variance, k, t), column(values, k, t)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// row returns the scores of value i of a prediction for the target y [W]. A target of several numbers has a negative
-// log-likelihood alone.
-func (p *Prediction) row(i int, y []float64) metric.Row {
-	row := metric.Row{NLL: min(p.nll(i, y), maxNLL), Error: math.NaN(), CRPS: math.NaN(), PIT: math.NaN()}
-	if len(y) > 1 {
-		return row
-	}
-	t, kind := max(1, len(p.Targets)), likelihood.Number
-	if p.spread.likelihood != nil {
-		kind = p.spread.likelihood.Kind()
-	}
-	d := p.Distribution(i/t, i%t)
-	row.Error, row.PIT = y[0]-p.Mean[i], d.CDF(y[0])
-	if kind != likelihood.Number { // the middle of the step
-		row.PIT = 0.5 * (row.PIT + d.CDF(y[0]-1))
-	}
-	if c, ok := d.(residual); ok {
-		row.CRPS = c.CRPS(y[0])
-	} else {
-		row.CRPS = likelihood.CRPS(d, y[0], kind)
-	}
-	return row
-}
-
-// Scores implements Scorer.
-func (s *regressionScorer) Scores() (Scores, error) {
-	out := Scores{N: s.n, List: []Score{{"NLL", 0}}}
-	for k, name := range s.of.labels() {
-		r, err := s.targets[k].Result()
-		if err != nil {
-			return Scores{}, err
-		}
-		suffix := ""
-		if len(s.targets) > 1 {
-			suffix = " " + name
-		}
-		out.List[0].Value += r.NLL
-		if s.of.width() > 1 {
-			continue // the other scores need targets that are one number
-		}
-		out.List = append(out.List, Score{"RMSE" + suffix, r.RMSE}, Score{"CRPS" + suffix, r.CRPS}, Score{"CQM" + suffix, r.CQM})
-		if len(s.targets) == 1 {
-			out.Coverage = r.Coverage[:]
-		}
-	}
-	return out, nil
-}
-
-// column returns column k of rows of width t.
-func column(v []float64, k, t int) []float64 {
-	if t == 1 {
-		return v
-	}
-	out := make([]float64, 0, len(v)/t)
-	for i := k; i < len(v); i += t {
-		out = append(out, v[i])
-	}
-	return out
 }

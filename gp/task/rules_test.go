@@ -52,13 +52,13 @@ func TestCoveredIsCounted(t *testing.T) {
 			Targets: []string{"y", "z"}, Mean: rapid.SliceOfN(rapid.Float64Range(-3, 3), n, n).Draw(t, "mean"),
 			Variance: rapid.SliceOfN(rapid.Float64Range(0.1, 4), n, n).Draw(t, "variance"),
 		}
-		y, last := rapid.SliceOfN(rapid.Float64Range(-6, 6), n, n).Draw(t, "y"), 0
+		y, last := rapid.SliceOfN(rapid.Float64Range(-6, 6), n, n).Draw(t, "y"), 0.0
 		for _, level := range []float64{0.1, 0.5, 0.9, 0.999} {
 			lower, upper, err := p.Interval(level)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := 0
+			want := 0.0
 			for i, v := range y {
 				if math.Abs((lower[i]+upper[i])/2-p.Mean[i]) > 1e-12 {
 					t.Errorf("interval %g to %g around %g", lower[i], upper[i], p.Mean[i])
@@ -69,7 +69,7 @@ func TestCoveredIsCounted(t *testing.T) {
 			}
 			got, size, err := p.Covered(y, level)
 			if err != nil || got != want || size != 0 || got < last {
-				t.Errorf("%d of %d targets at the level %g, expected %d and at least %d, error %v", got, n, level, want, last, err)
+				t.Errorf("%g of %d targets at the level %g, expected %g and at least %g, error %v", got, n, level, want, last, err)
 			}
 			last = got
 		}

@@ -92,7 +92,7 @@ func TestTransformedConformal(t *testing.T) {
 		near(t, "middle", by.Apply(middle[i]), mean[i], 1e-12)
 	}
 	if inside, _, err := p.Covered(y, 0.5); err != nil || inside != 4 { // two of three for each target
-		t.Errorf("%d targets in their intervals, error %v", inside, err)
+		t.Errorf("%g targets in their intervals, error %v", inside, err)
 	}
 }
 

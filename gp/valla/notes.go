@@ -14,6 +14,9 @@ const twinDistance = 1e-3
 // notes says where the fit differs from its settings, and where its result sits on an edge.
 func (f *fitting) notes() []string {
 	notes := append(f.weightNotes, f.counted()...)
+	if f.still {
+		notes = append(notes, "The inducing inputs stay where they start, because the kernel does not change with small changes of the inputs, such as numbers of tokens.")
+	}
 	if n := twins(f.layer.Z.Value, f.layer.Class); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d inducing points lie upon others and add nothing: fewer would do (inducing=%d).",
 			n, f.layer.Inducing(), f.layer.Inducing()-n))

@@ -9,25 +9,27 @@ type Tally struct {
 	Level float64 // probability of the intervals or sets
 
 	targets int     // targets so far
-	inside  int     // targets in their intervals or sets
+	inside  float64 // targets in their intervals or sets, see Prediction.Covered
 	width   float64 // sum over the targets
 }
 
-// Add counts the rows of a prediction for the targets y, [N,T] in regression and [N] in classification. A
-// classification without sets has nothing to count, nor has a regression whose targets have several numbers each.
+// Add counts the rows of a prediction for the targets y, [N,T·W] in regression and [N] in classification. A
+// classification without sets has nothing to count, nor have labels.
 func (t *Tally) Add(p *task.Prediction, y []float64) error {
-	if p.Classes != nil && p.Conformal == nil || p.Classes == nil && len(y) != len(p.Mean) {
+	if !p.Covers() {
 		return nil
 	}
 	inside, size, err := p.Covered(y, t.Level)
 	if err != nil {
 		return err
 	}
-	t.targets, t.inside, t.width = t.targets+len(y), t.inside+inside, t.width+size*float64(len(y))
+	t.inside += inside
 	if p.Classes != nil {
+		t.targets, t.width = t.targets+len(y), t.width+size*float64(len(y))
 		return nil
 	}
-	lower, upper, err := p.Interval(t.Level)
+	t.targets += len(p.Mean)
+	lower, upper, err := p.IntervalAt(y, t.Level)
 	for i, std := range p.Std() {
 		if len(p.Targets) == 1 {
 			std = 1
@@ -44,5 +46,5 @@ func (t *Tally) Means() (share, width *float64) {
 	if t.targets == 0 {
 		return nil, nil
 	}
-	return new(float64(t.inside) / float64(t.targets)), new(t.width / float64(t.targets))
+	return new(t.inside / float64(t.targets)), new(t.width / float64(t.targets))
 }

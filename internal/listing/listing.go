@@ -30,37 +30,47 @@ type Column struct {
 	Texts  []string  // texts [N]; nil for numbers
 }
 
-// Of returns the columns of the prediction p. The columns ids, which name the rows, come first. Level
-// is the probability of the intervals, or of the sets of classes.
-func Of(p *valla.Prediction, level float64, ids ...Column) (*Predictions, error) {
+// Options say which columns predictions have.
+type Options struct {
+	Level     float64   // probability of the intervals, or of the sets of classes
+	Quantiles []float64 // probabilities of further columns of a regression: q0.05 has the quantiles of 0.05
+	Above     []float64 // numbers c of further columns of a regression: above_5 has the probabilities of targets above 5
+}
+
+// Of returns the columns of the prediction p. The columns ids, which name the rows, come first. Quantiles of classes,
+// and classes above a number, are an error.
+func Of(p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
 	r := &Predictions{Targets: p.Targets, Rows: p.N(), Columns: ids}
 	if p.Classes != nil {
+		if len(o.Quantiles)+len(o.Above) > 0 {
+			return nil, settings.Errorf("quantiles of classes or probabilities above a number, which classes do not have")
+		}
 		r.classes(p)
-		return r, r.sets(p, level)
+		return r, r.sets(p, o.Level)
 	}
-	lower, upper, err := p.Interval(level)
+	lower, upper, err := p.Interval(o.Level)
 	if err != nil {
 		return nil, err
 	}
 	columns := []Column{{Name: "mean", Values: p.Mean}, {Name: "std", Values: p.Std()}, {Name: "lower", Values: lower},
 		{Name: "upper", Values: upper}, {Name: "epistemic", Values: p.EpistemicStd()}, {Name: "aleatoric", Values: p.AleatoricStd()}}
 	r.each(p, columns...)
-	r.Head = map[string]any{"level": level}
-	return r, nil
+	r.Head = map[string]any{"level": o.Level}
+	return r, r.further(p, o)
 }
 
-// AddQuantiles adds a column of quantiles of the prediction p for each target and each of the levels, which are
-// probabilities: q0.05 for the level 0.05. Classes have no quantiles.
-func (r *Predictions) AddQuantiles(p *valla.Prediction, levels []float64) error {
-	if p.Classes != nil && len(levels) > 0 {
-		return settings.Errorf("quantiles of classes, which have none")
-	}
-	for _, level := range levels {
+// further adds the columns of quantiles and of probabilities above a number, for each target.
+func (r *Predictions) further(p *valla.Prediction, o Options) error {
+	name := func(before string, v float64) string { return before + strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, level := range o.Quantiles {
 		values, err := p.Bound(level)
 		if err != nil {
 			return err
 		}
-		r.each(p, Column{Name: "q" + strconv.FormatFloat(level, 'g', -1, 64), Values: values})
+		r.each(p, Column{Name: name("q", level), Values: values})
+	}
+	for _, c := range o.Above {
+		r.each(p, Column{Name: name("above_", c), Values: p.Above(c)})
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func names(p *Predictions) (out []string) {
 func TestClasses(t *testing.T) {
 	p := &valla.Prediction{Targets: []string{"y"}, Classes: []float64{0, 1, 2}, Labels: []string{"a", "b", "c"}, Link: valla.Probit,
 		Probs: []float64{0.2, 0.7, 0.1, 0.5, 0.2, 0.3}}
-	got, err := Of(p, 0.95, Column{Name: "id", Texts: []string{"r1", "r2"}})
+	got, err := Of(p, Options{Level: 0.95}, Column{Name: "id", Texts: []string{"r1", "r2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestClasses(t *testing.T) {
 		t.Errorf("probabilities %v, head %v", got.Probs, got.Head)
 	}
 	p.Labels = nil
-	if got, err = Of(p, 0.95); err != nil || !slices.Equal(got.Columns[0].Values, []float64{1, 0}) || got.Columns[0].Texts != nil || names(got)[1] != "p_0" {
+	if got, err = Of(p, Options{Level: 0.95}); err != nil || !slices.Equal(got.Columns[0].Values, []float64{1, 0}) || got.Columns[0].Texts != nil || names(got)[1] != "p_0" {
 		t.Errorf("classes that are numbers: %+v, error %v", got, err)
 	}
 }
@@ -135,21 +135,32 @@ type full struct{}
 // Write returns an error.
 func (full) Write([]byte) (int, error) { return 0, csv.ErrFieldCount }
 
-// TestAddQuantiles: each target has a column for each level, and classes are an error.
-func TestAddQuantiles(t *testing.T) {
-	p := &valla.Prediction{Targets: []string{"a", "b"}, Mean: []float64{0, 10, 1, 20}, Variance: []float64{1, 4, 9, 16}}
-	r := &Predictions{Rows: 2}
-	if err := r.AddQuantiles(p, []float64{0.25, 0.5}); err != nil {
+// TestFurther: each target has a column for each level and each threshold, and classes are an error.
+func TestFurther(t *testing.T) {
+	p := &valla.Prediction{Targets: []string{"a", "b"}, Mean: []float64{0, 10, 1, 20}, Variance: []float64{1, 4, 9, 16},
+		Epistemic: make([]float64, 4), Aleatoric: make([]float64, 4)}
+	plain, err := Of(p, Options{Level: 0.9})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"q0.25_a", "q0.25_b", "q0.5_a", "q0.5_b"}; !slices.Equal(names(r), want) {
+	r, err := Of(p, Options{Level: 0.9, Quantiles: []float64{0.25, 0.5}, Above: []float64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Columns = r.Columns[len(plain.Columns):]
+	if want := []string{"q0.25_a", "q0.25_b", "q0.5_a", "q0.5_b", "above_1_a", "above_1_b"}; !slices.Equal(names(r), want) {
 		t.Errorf("columns %q, want %q", names(r), want)
 	}
 	if v := r.Columns[1].Values; math.Abs(v[0]-(10-2*0.6744897501960817)) > 1e-12 || math.Abs(v[1]-(20-4*0.6744897501960817)) > 1e-12 || r.Columns[2].Values[1] != 1 {
 		t.Errorf("quartiles %v, medians %v", v, r.Columns[2].Values)
 	}
-	err := r.AddQuantiles(&valla.Prediction{Classes: []float64{0, 1}, Probs: []float64{0.5, 0.5}}, []float64{0.5})
-	if err == nil || !strings.Contains(err.Error(), "quantiles of classes, which have none") {
-		t.Errorf("error %v", err)
+	if v := r.Columns[4].Values; math.Abs(v[0]-0.15865525393145707) > 1e-12 || math.Abs(v[1]-0.5) > 1e-12 {
+		t.Errorf("probabilities above 1: %v", v)
+	}
+	classes := &valla.Prediction{Classes: []float64{0, 1}, Probs: []float64{0.5, 0.5}}
+	for _, o := range []Options{{Level: 0.9, Quantiles: []float64{0.5}}, {Level: 0.9, Above: []float64{1}}} {
+		if _, err := Of(classes, o); err == nil || !strings.Contains(err.Error(), "quantiles of classes") {
+			t.Errorf("%+v: error %v", o, err)
+		}
 	}
 }

@@ -30,7 +30,7 @@ func Assign(ptr any, m map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		f := Lookup(fresh.Interface(), name)
 		if f == nil {
-			return Errorf("%s: expected one of %s", name, strings.Join(Names(ptr), ", "))
+			return Errorf("%s: expected one of %s%s", name, strings.Join(Names(ptr), ", "), Nearest(name, Names(ptr)))
 		}
 		f.value.SetZero()
 		if err := json.Unmarshal(m[name], f.value.Addr().Interface()); err != nil {

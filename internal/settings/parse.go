@@ -60,7 +60,7 @@ func (f *Field) single(text string) (reflect.Value, error) {
 	switch v.Kind() {
 	case reflect.String:
 		if len(f.Choices) > 0 && !slices.Contains(f.Choices, text) {
-			return fail("one of " + strings.Join(f.Choices, ", "))
+			return v, fmt.Errorf("expected one of %s, found %q%s", strings.Join(f.Choices, ", "), shorten(text), Nearest(text, f.Choices))
 		}
 		v.SetString(text)
 	case reflect.Bool:

@@ -13,6 +13,10 @@ import (
 // memory.
 const maxLine = 64 << 20
 
+// maxEmpty is the largest number of empty lines between two rows. A packed file of few bytes may hold
+// gigabytes of them.
+const maxEmpty = 1 << 20
+
 // Cells splits text of separated values (RFC 4180) into rows of cells.
 //
 // Cells splits lines without quotes in place, without allocations. encoding/csv makes a string of
@@ -46,7 +50,7 @@ func (c *Cells) Comma() byte { return c.comma }
 // Read returns the cells of the next row and skips empty lines. The cells are valid until the
 // next call. After an error, Line is still the line of the row before.
 func (c *Cells) Read() ([][]byte, error) {
-	for {
+	for range maxEmpty {
 		line, err := c.next()
 		if err != nil {
 			return nil, err
@@ -60,6 +64,7 @@ func (c *Cells) Read() ([][]byte, error) {
 			return c.split(line), nil
 		}
 	}
+	return nil, fmt.Errorf("more than %d empty lines, expected a table of text", maxEmpty)
 }
 
 // next returns the next line with its end. The last line needs no end. If reading fails within

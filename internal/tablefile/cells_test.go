@@ -37,3 +37,21 @@ func FuzzCells(f *testing.F) {
 		}
 	})
 }
+
+// TestEmptyLines: a file of empty lines ends with one line, also where rows are in front of them.
+func TestEmptyLines(t *testing.T) {
+	empty := strings.Repeat("\n", maxEmpty)
+	for _, text := range []string{empty + "a,b\n", "a,b\n" + empty, "\"a\"\n" + empty} {
+		c := NewCells(strings.NewReader(text), ',')
+		var err error
+		for err == nil {
+			_, err = c.Read()
+		}
+		if !strings.Contains(err.Error(), "empty lines") {
+			t.Errorf("%.5q…: error %v", text, err)
+		}
+	}
+	if _, err := NewCells(strings.NewReader(empty[1:]+"a,b\n"), ',').Read(); err != nil {
+		t.Error(err)
+	}
+}

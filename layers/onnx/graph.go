@@ -64,33 +64,49 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 		return nil, nil, err
 	}
 	n := &network{Graph: g, arrays: map[string]*graph.Param{}}
+	uses := g.firstUses()
 	for _, a := range g.Arrays {
 		if a.State {
-			p := m.State(a.Name, g.start(a), a.Shape...)
+			p := m.State(a.Name, start(a, uses[a.Name]), a.Shape...)
 			n.state, n.arrays[a.Name] = append(n.state, p), p
 			continue
 		}
-		p := m.Param(a.Name, g.start(a), a.Shape...)
+		p := m.Param(a.Name, start(a, uses[a.Name]), a.Shape...)
 		n.params, n.arrays[a.Name] = append(n.params, p), p
 	}
 	return n, out, nil
 }
 
-// start returns how an array begins.
-func (g Graph) start(a Array) layers.Start {
+// use is a place where an array is taken.
+type use struct {
+	op string // the operator
+	i  int    // number of its input
+}
+
+// firstUses returns the first use of each name.
+func (g Graph) firstUses() map[string]use {
+	first := map[string]use{}
 	for _, n := range g.Nodes {
-		i := slices.Index(n.Inputs, a.Name)
-		switch {
-		case i < 0:
-		case n.Op == "BatchNormalization" && i == 4, i == 1 && slices.Contains([]string{"Mul", "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"}, n.Op):
-			return layers.Constant(1)
-		case len(a.Shape) < 2:
-			return layers.Constant(0)
-		default:
-			return layers.Uniform(1 / math.Sqrt(float64(product(a.Shape[1:]))))
+		for i, name := range n.Inputs {
+			if _, ok := first[name]; !ok {
+				first[name] = use{n.Op, i}
+			}
 		}
 	}
-	return layers.Constant(0)
+	return first
+}
+
+// start returns how an array with this first use begins.
+func start(a Array, u use) layers.Start {
+	switch {
+	case u.op == "":
+		return layers.Constant(0)
+	case u.op == "BatchNormalization" && u.i == 4, u.i == 1 && slices.Contains([]string{"Mul", "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"}, u.op):
+		return layers.Constant(1)
+	case len(a.Shape) < 2:
+		return layers.Constant(0)
+	}
+	return layers.Uniform(1 / math.Sqrt(float64(product(a.Shape[1:]))))
 }
 
 // check returns an error for graphs that no file can describe.
@@ -199,18 +215,23 @@ func (g Graph) Rows(in []int) ([]layers.Row, error) {
 		return nil, err
 	}
 	var rows []layers.Row
-	counted := map[string]bool{}
+	left := map[string]Array{} // trainable arrays that no row has named yet
+	for _, a := range g.Arrays {
+		if !a.State {
+			left[a.Name] = a
+		}
+	}
 	_, err := g.dry(in, func(i int, out []value) {
 		if out[0].node == nil {
 			return
 		}
 		n := g.Nodes[i]
 		r := layers.Row{Layer: n.Op, Name: n.Name, Output: slices.Clone(out[0].node.Shape()[min(1, out[0].node.Dims()):])}
-		for _, a := range g.Arrays {
-			if !a.State && !counted[a.Name] && slices.Contains(n.Inputs, a.Name) {
+		for _, name := range n.Inputs {
+			if a, ok := left[name]; ok {
 				r.Parameters += product(a.Shape)
-				r.Arrays = append(r.Arrays, a.Name)
-				counted[a.Name] = true
+				r.Arrays = append(r.Arrays, name)
+				delete(left, name)
 			}
 		}
 		rows = append(rows, r)
@@ -246,17 +267,26 @@ func (n *network) State() []*graph.Param { return n.state }
 // Describe implements layers.Describer.
 func (n *network) Describe() (layers.Layers, error) { return layers.Layers{n.Graph}, nil }
 
+// trainable returns the set of the trainable weights.
+func (n *network) trainable() map[*graph.Param]bool {
+	set := map[*graph.Param]bool{}
+	for _, p := range n.params {
+		set[p] = true
+	}
+	return set
+}
+
 // ByLayer returns the parameters grouped by the nodes that take them first. A bias that is added to
 // a product with weights is in the group of these weights.
 func (n *network) ByLayer() [][]*graph.Param {
 	var all [][]*graph.Param
-	from, seen := map[string]int{}, map[*graph.Param]bool{} // layers by the products that they make
+	from, left := map[string]int{}, n.trainable() // layers by the products that they make; arrays without a layer
 	for _, node := range n.Nodes {
 		var own []*graph.Param
 		at := -1
 		for _, name := range node.Inputs {
-			if p := n.arrays[name]; slices.Contains(n.params, p) && !seen[p] {
-				seen[p], own = true, append(own, p)
+			if p := n.arrays[name]; left[p] {
+				left[p], own = false, append(own, p)
 			} else if i, ok := from[name]; ok && node.Op == "Add" {
 				at = i
 			}
@@ -280,6 +310,7 @@ func (n *network) ByLayer() [][]*graph.Param {
 // product with weights, the weights are part of the last layer.
 func (n *network) LastLayer() []*graph.Param {
 	var found []*graph.Param
+	trainable := n.trainable()
 	want := ""
 	for _, node := range slices.Backward(n.Nodes) {
 		if want != "" && !slices.Contains(node.Outputs, want) {
@@ -288,7 +319,7 @@ func (n *network) LastLayer() []*graph.Param {
 		var own []*graph.Param
 		rest := ""
 		for _, name := range node.Inputs {
-			if p := n.arrays[name]; slices.Contains(n.params, p) {
+			if p := n.arrays[name]; trainable[p] {
 				own = append(own, p)
 			} else {
 				rest = name

@@ -232,7 +232,11 @@ func (c *call) expanded(v value, shape []int) value {
 	if slices.Equal(v.node.Shape(), to) {
 		return v
 	}
-	return value{node: c.made(c.b.BroadcastTo(v.node, to...))}
+	y := value{node: c.made(c.b.BroadcastTo(v.node, to...))}
+	if len(v.shape()) == len(to) && v.shape()[0] == 1 && to[0] == c.batch {
+		y.single = v.node
+	}
+	return y
 }
 
 func expand(c *call) []value {
@@ -280,13 +284,33 @@ func (c *call) joined(parts []value, axis int) value {
 			var all []*graph.Node
 			for _, p := range parts {
 				if product(p.shape()) > 0 {
-					all = append(all, c.asNode(p))
+					all = append(all, c.beside(c.asNode(p), p, parts))
 				}
 			}
 			return value{node: c.made(c.b.Concat(axis, all...))}
 		}
 	}
 	return value{host: c.joinedHosts(parts, axis)}
+}
+
+// beside returns a part n that is the same for all examples as one that is computed for each example, if another part
+// is: Jacobians by rows need this. The part is added to zeros of the other one.
+func (c *call) beside(n *graph.Node, p value, parts []value) *graph.Node {
+	for _, q := range parts {
+		if p.single == nil || q.single != nil || q.node == nil || q.node.Shape()[0] != c.batch {
+			continue
+		}
+		zeros := q.node
+		for d := 1; d < zeros.Dims(); d++ {
+			zeros = c.made(c.b.Slice(zeros, d, 0, 1))
+		}
+		n = c.made(c.b.Add(p.single, c.b.Scale(zeros, 0)))
+		if !slices.Equal(n.Shape(), p.shape()) {
+			n = c.made(c.b.BroadcastTo(n, p.shape()...))
+		}
+		break
+	}
+	return n
 }
 
 func (c *call) joinedHosts(parts []value, axis int) *host {
@@ -342,7 +366,7 @@ func (c *call) part(v value, axis, from, count, step int) value {
 		if count == v.node.Shape()[axis] {
 			return v
 		}
-		return alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Slice(n, axis, from, from+count)) })
+		return c.alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Slice(n, axis, from, from+count)) })
 	}
 	if count > maxHost {
 		c.failf("%d elements by steps of %d, expected at most %d", count, step, maxHost)
@@ -364,7 +388,7 @@ func (c *call) taken(v value, axis int, at []int) value {
 	if v.host != nil {
 		return value{host: c.try(v.host.gathered(axis, at))}
 	}
-	return alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Gather(n, axis, at...)) })
+	return c.alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Gather(n, axis, at...)) })
 }
 
 func slice(c *call) []value {

@@ -12,9 +12,12 @@ import (
 // uses cost nothing.
 
 // ordered returns a node that is the transpose of origin: axis d is axis perm[d] of origin.
-func ordered(n, origin *graph.Node, perm []int) value {
-	if slices.IsSorted(perm) {
+func (c *call) ordered(n, origin *graph.Node, perm []int) value {
+	switch {
+	case slices.IsSorted(perm):
 		return value{node: origin}
+	case perm[0] == 0: // the examples are first in both
+		n = c.made(c.b.Transpose(origin, perm...))
 	}
 	return value{node: n, origin: origin, perm: perm}
 }
@@ -33,7 +36,7 @@ func (c *call) transposedNode(v value, perm []int) value {
 	for d, p := range perm {
 		both[d] = own[p]
 	}
-	return ordered(c.made(c.b.Transpose(v.node, perm...)), of, both)
+	return c.ordered(c.made(c.b.Transpose(v.node, perm...)), of, both)
 }
 
 // reshapedNode joins axes, or leaves out axes of one element, in the origin too if it can.
@@ -69,7 +72,7 @@ func (c *call) reshapedNode(v value, shape []int) value {
 	for place, k := range order {
 		to[place], perm[k] = shape[k], place
 	}
-	return ordered(y.node, c.made(c.b.Reshape(v.origin, to...)), perm)
+	return c.ordered(y.node, c.made(c.b.Reshape(v.origin, to...)), perm)
 }
 
 // joins returns for each axis of a new shape the range of old axes that it joins; nil if an axis
@@ -98,10 +101,10 @@ func joins(from, to []int) [][2]int {
 }
 
 // alongAxis applies what works along one axis to the origin too.
-func alongAxis(v value, axis int, f func(n *graph.Node, axis int) *graph.Node) value {
+func (c *call) alongAxis(v value, axis int, f func(n *graph.Node, axis int) *graph.Node) value {
 	y := f(v.node, axis)
 	if v.origin == nil {
 		return value{node: y}
 	}
-	return ordered(y, f(v.origin, v.perm[axis]), v.perm)
+	return c.ordered(y, f(v.origin, v.perm[axis]), v.perm)
 }

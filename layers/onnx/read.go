@@ -29,8 +29,11 @@ type Options struct {
 
 // File is a network that was read, with its weights.
 type File struct {
-	Form    layers.SequentialForm // the network without its weights
-	weights map[string]*Tensor    // by the names of the arrays
+	Form layers.SequentialForm // the network without its weights
+	// Buffers are the arrays that are not trained, by their names or because they standardise the inputs, beside
+	// the statistics of batch normalisation and the arrays of [Options.Frozen].
+	Buffers []string
+	weights map[string]*Tensor // by the names of the arrays
 }
 
 // Read reads the ONNX file at path. Errors are one line: they name the file and, if an operator
@@ -79,13 +82,13 @@ func decode(data []byte, dir string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(model[7]) == 0 {
+	if !model.has(7) {
 		return nil, fmt.Errorf("no ONNX model: there is no graph")
 	}
-	if len(model[25]) > 0 {
+	if model.has(25) {
 		return nil, fmt.Errorf("functions in a model are not supported; export with the operators of ONNX alone")
 	}
-	r := &reader{dir: dir, o: o, weights: map[string]*Tensor{}}
+	r := &reader{files: &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}, o: o, weights: map[string]*Tensor{}}
 	if r.Opset, err = opset(model); err != nil {
 		return nil, err
 	}
@@ -102,11 +105,10 @@ func decode(data []byte, dir string, o Options) (*File, error) {
 
 // opset returns the version of ONNX's own operators.
 func opset(model fields) (int, error) {
-	imports, err := model.messages(8)
-	if err != nil {
-		return 0, err
-	}
-	for _, i := range imports {
+	for i, err := range model.messages(8) {
+		if err != nil {
+			return 0, err
+		}
 		if d := i.text(1); d == "" || d == "ai.onnx" {
 			if v := i.int(2); v >= minOpset && v <= maxOpset {
 				return int(v), nil
@@ -120,7 +122,7 @@ func opset(model fields) (int, error) {
 // reader makes a Graph of a file.
 type reader struct {
 	Graph
-	dir     string             // folder of the file
+	files   *files             // beside the file
 	o       Options            // of Read
 	input   []int              // shape of one example
 	weights map[string]*Tensor // floating-point initialisers that are arrays
@@ -129,21 +131,20 @@ type reader struct {
 
 // read reads a GraphProto.
 func (r *reader) read(g fields) error {
-	if len(g[15]) > 0 {
+	if g.has(15) {
 		return fmt.Errorf("sparse initialisers are not supported")
 	}
 	constants, err := r.initialisers(g)
 	if err != nil {
 		return err
 	}
-	list, err := g.messages(1)
-	if err != nil {
-		return err
-	}
-	for i, m := range list {
-		n, err := readNode(m, r.dir)
+	for m, err := range g.messages(1) {
+		var n Node
+		if err == nil {
+			n, err = readNode(m, r.files)
+		}
 		if err != nil {
-			return fmt.Errorf("node %d: %w", i+1, err)
+			return fmt.Errorf("node %d: %w", len(r.Nodes)+1, err)
 		}
 		r.Nodes = append(r.Nodes, n)
 	}
@@ -156,13 +157,12 @@ func (r *reader) read(g fields) error {
 // initialisers reads the arrays of the graph. It returns the names of those that are constants:
 // integers, and single numbers without a shape.
 func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
-	initial, err := g.messages(5)
-	if err != nil {
-		return nil, err
-	}
 	constants = map[string]bool{}
-	for _, m := range initial {
-		t, err := readTensor(m, r.dir)
+	for m, err := range g.messages(5) {
+		if err != nil {
+			return nil, err
+		}
+		t, err := readTensor(m, r.files)
 		if err != nil {
 			return nil, err
 		}
@@ -182,12 +182,11 @@ func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
 
 // inputs finds the only input of the graph that is no initialiser.
 func (r *reader) inputs(g fields, constants map[string]bool) error {
-	all, err := g.messages(11)
-	if err != nil {
-		return err
-	}
 	var names []string
-	for _, v := range all {
+	for v, err := range g.messages(11) {
+		if err != nil {
+			return err
+		}
 		name := v.text(1)
 		if constants[name] || r.weights[name] != nil {
 			continue
@@ -214,17 +213,17 @@ func (r *reader) shape(v fields) error {
 			return err
 		}
 	}
-	dims, err := v.messages(1)
-	if err != nil {
-		return err
+	var dims []int
+	for d, err := range v.messages(1) {
+		if err != nil {
+			return err
+		}
+		dims = append(dims, int(d.int(1)))
 	}
 	if len(dims) < 2 {
 		return fmt.Errorf("%d axes, expected examples and at least one axis of each", len(dims))
 	}
-	r.Batch = int(dims[0].int(1))
-	for _, d := range dims[1:] {
-		r.input = append(r.input, int(d.int(1)))
-	}
+	r.Batch, r.input = dims[0], dims[1:]
 	if r.o.Input != nil && (len(r.o.Input) != len(r.input) || slices.ContainsFunc(r.o.Input, func(n int) bool { return n < 1 })) {
 		return fmt.Errorf("examples of shape %v, expected %d axes", r.o.Input, len(r.input))
 	}
@@ -241,14 +240,17 @@ func (r *reader) shape(v fields) error {
 }
 
 func (r *reader) outputs(g fields) error {
-	all, err := g.messages(12)
-	if err != nil {
-		return err
+	count := 0
+	for v, err := range g.messages(12) {
+		if err != nil {
+			return err
+		}
+		count++
+		r.Output = v.text(1)
 	}
-	if len(all) != 1 {
-		return fmt.Errorf("%d outputs, expected one", len(all))
+	if count != 1 {
+		return fmt.Errorf("%d outputs, expected one", count)
 	}
-	r.Output = all[0].text(1)
 	if last := len(r.Nodes) - 1; r.o.Logits && last >= 0 {
 		if n := r.Nodes[last]; n.Op == "Softmax" && len(n.Inputs) == 1 && slices.Equal(n.Outputs, []string{r.Output}) {
 			r.Output = n.Inputs[0]
@@ -258,23 +260,25 @@ func (r *reader) outputs(g fields) error {
 }
 
 // readNode reads a NodeProto.
-func readNode(m fields, dir string) (Node, error) {
+func readNode(m fields, from *files) (Node, error) {
 	n := Node{Op: m.text(4), Name: m.text(3), Inputs: m.texts(1), Outputs: m.texts(2)}
+	if n.Op == "" {
+		return n, fmt.Errorf("%q names no operator", n.Name)
+	}
 	if domain := m.text(7); domain != "" && domain != "ai.onnx" {
 		if n.Op = domain + "::" + n.Op; operators[n.Op] == nil {
 			return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported, unless a package registers them", n.Name, shown(m.text(4)), shown(domain))
 		}
 	}
-	attributes, err := m.messages(5)
-	if err != nil {
-		return n, err
-	}
-	for _, a := range attributes {
+	for a, err := range m.messages(5) {
+		if err != nil {
+			return n, err
+		}
 		name := a.text(1)
-		if len(a[6]) > 0 || len(a[11]) > 0 {
+		if a.has(6) || a.has(11) {
 			return n, fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, shown(n.Op))
 		}
-		v, err := readAttribute(a, dir)
+		v, err := readAttribute(a, from)
 		if err != nil {
 			return n, fmt.Errorf("%q (%s): attribute %q: %w", n.Name, shown(n.Op), name, err)
 		}
@@ -286,7 +290,7 @@ func readNode(m fields, dir string) (Node, error) {
 	return n, nil
 }
 
-func readAttribute(a fields, dir string) (v Attribute, err error) {
+func readAttribute(a fields, from *files) (v Attribute, err error) {
 	v.Int, v.Text, v.Texts = a.int(3), a.text(4), a.texts(9)
 	if f, err := a.floats(2); err != nil {
 		return v, err
@@ -299,12 +303,12 @@ func readAttribute(a fields, dir string) (v Attribute, err error) {
 	if v.Ints, err = a.ints(8); err != nil {
 		return v, err
 	}
-	if len(a[5]) > 0 {
+	if a.has(5) {
 		t, err := a.message(5)
 		if err != nil {
 			return v, err
 		}
-		v.Tensor, err = readTensor(t, dir)
+		v.Tensor, err = readTensor(t, from)
 		return v, err
 	}
 	return v, nil
@@ -348,7 +352,7 @@ func (r *reader) file() (*File, error) {
 			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
 		}
 	}
-	f := &File{weights: map[string]*Tensor{}}
+	f, buffers := &File{weights: map[string]*Tensor{}}, r.buffers()
 	for _, name := range r.order {
 		t := r.weights[name]
 		if fixed[name] {
@@ -359,6 +363,9 @@ func (r *reader) file() (*File, error) {
 		}
 		for _, pattern := range r.o.Frozen {
 			state[name] = state[name] || layers.MatchName(pattern, name)
+		}
+		if buffers[name] && !state[name] {
+			state[name], f.Buffers = true, append(f.Buffers, name)
 		}
 		r.Arrays = append(r.Arrays, Array{Name: name, Shape: t.Shape, State: state[name]})
 		f.weights[name] = t

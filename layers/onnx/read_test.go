@@ -2,9 +2,11 @@ package onnx
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +234,55 @@ func TestNonFiniteWeights(t *testing.T) {
 	}
 	if _, err := f.Network(tensor.Float64); err == nil || !strings.Contains(err.Error(), `array "w": element 1 is +Inf`) {
 		t.Errorf("an infinite weight: %v", err)
+	}
+}
+
+// TestSharedData: tensors may name the same part of a file, which is read once, but different parts must not
+// be larger than the file together.
+func TestSharedData(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w.bin"), make([]byte, 24), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name, offset string) func(m message) message {
+		return func(m message) message {
+			return m.number(14, 1).bytes(13, message{}.text(1, "location").text(2, name)).bytes(13, message{}.text(1, "offset").text(2, offset))
+		}
+	}
+	file := &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}
+	read := func(name, offset string) error {
+		_, err := readTensor(fields(initial("w", 1, at(name, offset), 4)), file)
+		return err
+	}
+	for range 100 {
+		if err := errors.Join(read("w.bin", "8"), read("./w.bin", "8")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := read("w.bin", "4"); err == nil || !strings.Contains(err.Error(), `more bytes of the file "w.bin" than its 24`) {
+		t.Errorf("error %v", err)
+	}
+	if err := read(".", ""); err == nil || !strings.Contains(err.Error(), "expected a regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
+// TestSmallFields: a file of very many fields takes memory in proportion to its bytes.
+func TestSmallFields(t *testing.T) {
+	for name, m := range map[string]message{
+		"numbers":      slices.Concat(slices.Repeat(message{1 << 3, 0}, 1<<19), modelOf(message{})),
+		"graphs":       slices.Repeat(message{7<<3 | 2, 0}, 1<<19),
+		"nodes":        modelOf(slices.Repeat(message{1<<3 | 2, 0}, 1<<19)),
+		"initialisers": modelOf(slices.Repeat(message{5<<3 | 2, 0}, 1<<19)),
+		"inputs":       modelOf(graphOf([]message{slices.Repeat(message{1<<3 | 2, 0}, 1<<19)})),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decode(m, "", Options{})
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; err == nil || taken > 60*uint64(len(m)) {
+			t.Errorf("%s: %d bytes allocated for a file of %d, error %v", name, taken, len(m), err)
+		}
 	}
 }
 

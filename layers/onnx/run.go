@@ -27,6 +27,8 @@ type value struct {
 	// node is the transpose of origin, if this is not nil; see ordered.
 	origin *graph.Node
 	perm   []int // axis d of node is axis perm[d] of origin
+	// node is single [1,…] repeated for all examples, if this is not nil.
+	single *graph.Node
 }
 
 func (v value) shape() []int {

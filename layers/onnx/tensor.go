@@ -29,8 +29,8 @@ var types = map[int64]raw.Type{
 
 func isFloat(t raw.Type) bool { return t == raw.F64 || t == raw.F32 || t == raw.F16 || t == raw.BF16 }
 
-// readTensor reads a TensorProto. Data outside the message are read from files of the folder dir.
-func readTensor(f fields, dir string) (*Tensor, error) {
+// readTensor reads a TensorProto. Data outside the message are read from other files.
+func readTensor(f fields, from *files) (*Tensor, error) {
 	t := &Tensor{Name: f.text(8), Type: types[f.int(2)]}
 	if t.Type == "" {
 		return nil, fmt.Errorf("tensor %q: elements of ONNX's type %d, expected floating-point numbers, integers or booleans", t.Name, f.int(2))
@@ -45,7 +45,7 @@ func readTensor(f fields, dir string) (*Tensor, error) {
 	}
 	n, err := raw.Count(t.Shape, math.MaxInt32)
 	if err == nil {
-		t.Data, err = elements(f, t.Type, n, dir)
+		t.Data, err = elements(f, t.Type, n, from)
 	}
 	if err == nil && len(t.Data) != n*t.Type.Size() {
 		err = fmt.Errorf("%d bytes for shape %v of %s", len(t.Data), t.Shape, t.Type)
@@ -57,11 +57,11 @@ func readTensor(f fields, dir string) (*Tensor, error) {
 }
 
 // elements returns the bytes of n elements, which stand in one of several fields.
-func elements(f fields, t raw.Type, n int, dir string) ([]byte, error) {
+func elements(f fields, t raw.Type, n int, from *files) ([]byte, error) {
 	if f.int(14) == 1 {
-		return external(f, n*t.Size(), dir)
+		return from.external(f, n*t.Size())
 	}
-	if f[9] != nil {
+	if f.has(9) {
 		return f.last(9).bytes, nil
 	}
 	le := binary.LittleEndian
@@ -89,52 +89,75 @@ func elements(f fields, t raw.Type, n int, dir string) ([]byte, error) {
 	return out, err
 }
 
-// external reads size bytes from another file of the same folder.
-func external(f fields, size int, dir string) ([]byte, error) {
-	entries, err := f.messages(13)
-	if err != nil {
-		return nil, err
-	}
-	at := map[string]string{}
-	for _, e := range entries {
-		at[e.text(1)] = e.text(2)
-	}
-	name := at["location"]
-	if !filepath.IsLocal(name) {
-		return nil, fmt.Errorf("data in the file %q, expected one in the folder of the model or below it", name)
-	}
-	offset := int64(0)
-	if text := at["offset"]; text != "" {
-		if offset, err = strconv.ParseInt(text, 10, 64); err != nil || offset < 0 {
-			return nil, fmt.Errorf("data of the file %q from byte %q on", name, text)
-		}
-	}
-	return section(dir, name, offset, int64(size))
+// files are the files in the folder of a model, and below, that hold data of its tensors.
+type files struct {
+	dir   string           // the folder
+	parts map[part][]byte  // what has been read
+	taken map[string]int64 // bytes that have been read of each file
 }
 
-// section reads size bytes of a file of the folder dir from the byte offset on.
-func section(dir, name string, offset, size int64) ([]byte, error) {
-	root, err := os.OpenRoot(dir)
+// part is a part of a file.
+type part struct {
+	name         string // of the file
+	offset, size int64  // the first byte, and the number of bytes
+}
+
+// external reads size bytes from another file of the same folder.
+func (from *files) external(f fields, size int) ([]byte, error) {
+	at := map[string]string{}
+	for e, err := range f.messages(13) {
+		if err != nil {
+			return nil, err
+		}
+		at[e.text(1)] = e.text(2)
+	}
+	p := part{name: filepath.Clean(at["location"]), size: int64(size)}
+	if !filepath.IsLocal(p.name) {
+		return nil, fmt.Errorf("data in the file %q, expected one in the folder of the model or below it", p.name)
+	}
+	if text := at["offset"]; text != "" {
+		var err error
+		if p.offset, err = strconv.ParseInt(text, 10, 64); err != nil || p.offset < 0 {
+			return nil, fmt.Errorf("data of the file %q from byte %q on", p.name, text)
+		}
+	}
+	if data, ok := from.parts[p]; ok {
+		return data, nil
+	}
+	data, err := from.section(p)
+	from.parts[p] = data
+	return data, err
+}
+
+// section reads a part of a regular file. All different parts together must not be larger than the file.
+func (from *files) section(p part) ([]byte, error) {
+	root, err := os.OpenRoot(from.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	file, err := root.Open(name)
+	info, err := root.Stat(p.name)
+	if err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for a writer
+		return nil, fmt.Errorf("data in %q, expected a regular file", p.name)
+	}
+	var file *os.File
+	if err == nil {
+		file, err = root.Open(p.name)
+	}
 	if err != nil {
 		if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 			err = cause.Err // without the name, which may have several lines
 		}
-		return nil, fmt.Errorf("data in the file %q: %w", name, err)
+		return nil, fmt.Errorf("data in the file %q: %w", p.name, err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+	if p.size > info.Size()-p.offset {
+		return nil, fmt.Errorf("%d bytes from byte %d on of the file %q, which has %d", p.size, p.offset, p.name, info.Size())
 	}
-	if size > info.Size()-offset {
-		return nil, fmt.Errorf("%d bytes from byte %d on of the file %q, which has %d", size, offset, name, info.Size())
+	if from.taken[p.name] += p.size; from.taken[p.name] > info.Size() {
+		return nil, fmt.Errorf("the tensors take more bytes of the file %q than its %d", p.name, info.Size())
 	}
-	return io.ReadAll(io.NewSectionReader(file, offset, size))
+	return io.ReadAll(io.NewSectionReader(file, p.offset, p.size))
 }
 
 // host returns a tensor as numbers.

@@ -20,10 +20,12 @@ type Classification struct {
 	// have; 0 means 1e-5, which probabilities computed in float32 satisfy.
 	Tolerance float64
 
-	classes             int     // the number of classes in the first batch; 0 before it
-	n, right            int     // rows, and rows that were classified correctly
-	nll, brier, entropy float64 // sums over the rows
-	bins                []bin   // of the confidence
+	classes int   // the number of classes in the first batch; 0 before it
+	bins    []bin // of the confidence
+
+	// means over the rows, of which those of right are 1 where a row was classified correctly, and those of square
+	// are (right − confidence)²
+	right, nll, brier, entropy, square Mean // over the rows
 }
 
 // ClassificationScores are the scores of N predictions. Every mean is over all predictions.
@@ -34,6 +36,9 @@ type ClassificationScores struct {
 	ECE     float64 // expected calibration error, see Add
 	Brier   float64 // mean over rows of the sum over classes of (p − onehot)²
 	Entropy float64 // mean of the predictive entropy, nats
+
+	// Errors are standard errors. The ECE is a sum of magnitudes over the bins, whose signs count as known.
+	Errors struct{ NLL, ACC, ECE, Brier, Entropy float64 } // in the units of the scores
 }
 
 // Add adds a batch: probs is [n, C] row-major, and labels is [n] with numbers from 0 to C−1.
@@ -63,10 +68,7 @@ func (c *Classification) Add(probs []float64, labels []int) error {
 }
 
 func (c *Classification) add(p []float64, label int) {
-	c.n++
-	c.nll -= math.Log(p[label])
-	c.entropy += Entropy(p)
-	best := 0
+	best, brier := 0, 0.0
 	for k, q := range p {
 		if q > p[best] {
 			best = k
@@ -74,26 +76,40 @@ func (c *Classification) add(p []float64, label int) {
 		if k == label {
 			q--
 		}
-		c.brier += q * q
+		brier += q * q
 	}
-	right := best == label
-	if right {
-		c.right++
-	}
-	c.bins[binOf(p[best], len(c.bins))].add(p[best], right)
+	right := step(best == label)
+	c.nll.Add(-math.Log(p[label]))
+	c.entropy.Add(Entropy(p))
+	c.brier.Add(brier)
+	c.right.Add(right)
+	c.square.Add((right - p[best]) * (right - p[best]))
+	c.bins[binOf(p[best], len(c.bins))].add(p[best], best == label)
 }
 
 // Result returns the scores of everything added so far, or [ErrEmpty].
 func (c *Classification) Result() (ClassificationScores, error) {
-	if c.n == 0 {
+	n := c.nll.n
+	if n == 0 {
 		return ClassificationScores{}, ErrEmpty
 	}
-	n := float64(c.n)
-	s := ClassificationScores{N: c.n, NLL: c.nll / n, ACC: float64(c.right) / n, Brier: c.brier / n, Entropy: c.entropy / n}
-	for _, b := range c.bins {
-		s.ECE += math.Abs(float64(b.right)-b.confidence) / n
-	}
+	nll, right, brier, entropy := c.nll.Estimate(), c.right.Estimate(), c.brier.Estimate(), c.entropy.Estimate()
+	s := ClassificationScores{N: int(n), NLL: nll.Value, ACC: right.Value, Brier: brier.Value, Entropy: entropy.Value}
+	ece := eceOf(c.bins, n, c.square.Estimate().Value)
+	s.ECE = ece.Value
+	s.Errors.NLL, s.Errors.ACC, s.Errors.ECE, s.Errors.Brier, s.Errors.Entropy = nll.StandardError, right.StandardError, ece.StandardError, brier.StandardError, entropy.StandardError
 	return s, nil
+}
+
+// eceOf returns the expected calibration error of n rows in bins: the mean of ±(right − confidence), where the sign is
+// that of the row's bin. square is the mean of (right − confidence)².
+func eceOf(bins []bin, n, square float64) Estimate {
+	var e Estimate
+	for _, b := range bins {
+		e.Value += math.Abs(float64(b.right)-b.confidence) / n
+	}
+	e.StandardError = math.Sqrt(max(square-e.Value*e.Value, 0) / (n - 1))
+	return e
 }
 
 // Entropy returns the predictive entropy −Σ p log p of one row of probabilities, in nats.

@@ -12,12 +12,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -40,6 +42,8 @@ var (
 	out      = flag.String("out", "", "`FILE` to write: predictions as .csv, or a model (default: the shards stay as they are)")
 	partSize = flag.Int64("part_size", 0, "bytes of a part, approximately (default 64 MiB)")
 	level    = flag.Float64("level", 0.95, "probability of the intervals, or of the sets of classes")
+	levels   = flag.String("quantiles", "", "with the task predict, regression: probabilities of further columns, such as 0.05,0.5,0.95")
+	above    = flag.String("above", "", "with the task predict, regression: numbers of further columns, the probabilities of larger targets, such as 100,200")
 	header   = flag.String("header", "", "whether the first row of a table of text names the columns: auto, yes, no")
 	held     = flag.String("validation_data", "", "with the task fit: `FILE` of held-out rows that choose the standard deviations")
 	server   = flag.Int("job_server", 0, "only run prism as a job server on this `PORT`")
@@ -81,12 +85,9 @@ func run(ctx context.Context) error {
 	if *model == "" || *shards == "" || flag.NArg() == 0 {
 		return errors.New("expected --model, --shards and files of rows")
 	}
-	o := pass.Options{Task: pass.Task(*task), Header: *header, PartSize: *partSize}
-	if o.Task == pass.Predict {
-		o.Level, o.Link = *level, valla.Probit
-	}
-	if o.Header == "" {
-		o.Header = "auto"
+	o, err := options()
+	if err != nil {
+		return err
 	}
 	j, err := pass.New(o, *model, flag.Args()...)
 	if err == nil {
@@ -109,6 +110,38 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("finished %d parts with %d rows in %s\n", j.Count, m.Rows, *shards)
 	return finish(ctx, j, m)
+}
+
+// options returns the options of the pass that the flags describe.
+func options() (pass.Options, error) {
+	quantiles, err := numbers(*levels)
+	if err != nil {
+		return pass.Options{}, fmt.Errorf("--quantiles %s: %w", *levels, err)
+	}
+	thresholds, err := numbers(*above)
+	if err != nil {
+		return pass.Options{}, fmt.Errorf("--above %s: %w", *above, err)
+	}
+	o := pass.Options{Task: pass.Task(*task), Header: cmp.Or(*header, "auto"), PartSize: *partSize, Quantiles: quantiles, Above: thresholds}
+	if o.Task == pass.Predict {
+		o.Level, o.Link = *level, valla.Probit
+	}
+	return o, nil
+}
+
+// numbers returns the numbers in a list with commas, and none for "".
+func numbers(list string) (out []float64, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(list, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
 }
 
 // execute runs the pipeline of job j.

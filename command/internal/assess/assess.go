@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -30,13 +31,17 @@ type Options struct {
 // Page is the content of the page.
 type Page struct {
 	Options
-	Name    string   // name of the model's method
-	Rows    int      // number of rows
-	Targets []string // names of the targets
-	Summary []string // sentences about the error bars
-	Scores  Table    // scores of the candidates
-	Parts   []Part   // a section for each target, or one section for a classification
-	Program string   // version of the program
+	Name    string      // name of the model's method
+	Rows    int         // number of rows
+	Targets []string    // names of the targets
+	Summary []string    // sentences about the error bars
+	Scores  Table       // scores of the candidates
+	Help    [][2]string // names of the scores, and what they are
+	Larger  string      // names of the scores of which more is better; "" for none
+	Noise   bool        // whether the network alone has a noise
+	Hot     bool        // whether there are candidates with a temperature
+	Parts   []Part      // a section for each target, or one section for a classification
+	Program string      // version of the program
 }
 
 // Part is a section of the page: about one target of a regression, or about a classification.
@@ -72,9 +77,6 @@ type Cell struct {
 // New returns the page that compares the predictions of m for the rows of set with their targets. If
 // ctx ends first, New returns the error of ctx.
 func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, error) {
-	if l := m.Likelihood(); l.Width() > 1 {
-		return nil, fmt.Errorf("a report needs targets of one number, and those of the likelihood %v have %d", l, l.Width())
-	}
 	if o.Level == 0 {
 		o.Level = 0.95
 	}
@@ -89,22 +91,25 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 		return nil, err
 	}
 	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
-	page.Notes = append(append(page.Notes, familiar(m, set.N())...), notes...)
-	s := subject{m: m, set: set, all: list, is: list[len(Models(m))-1], level: o.Level}
+	page.Help, page.Larger = glossary(list)
+	page.Noise, page.Hot = m.NoiseStds() != nil, strings.HasSuffix(list[len(list)-1].Name, "temperature")
+	page.Notes = append(append(page.Notes, familiar(m, set)...), notes...)
+	models, network := Models(m)
+	s := subject{m: m, set: set, all: list, is: list[len(models)-1], level: o.Level}
 	if set.Features != nil {
 		s.x = graph.Floats(set.X)
 	}
 	if s.nlls, err = m.Task.NLLs(s.is.p, set.Y); err != nil {
 		return nil, err
 	}
-	if err := page.summarize(s, list[0]); err != nil {
+	if err := page.summarize(s, list[network]); err != nil {
 		return nil, err
 	}
 	if classes(m) {
 		page.Parts = []Part{s.classes()}
 		return page, nil
 	}
-	for t := range page.Targets {
+	for t := range s.is.p.Targets {
 		page.Parts = append(page.Parts, s.target(t))
 	}
 	return page, nil
@@ -121,12 +126,32 @@ type subject struct {
 	level float64      // probability of intervals and sets
 }
 
-// familiar returns a warning if the network was trained on a table of as many rows.
-func familiar(m *valla.Model, rows int) []string {
-	for _, e := range m.History {
-		if e.Action == valla.ActionTrain && (rows == e.Rows || rows == e.Rows+e.ValidationRows) {
-			return []string{fmt.Sprintf("The network was trained on a table of %d rows, too. If these are the same rows, the page says little about new ones.", rows)}
-		}
+// manySeen is the share of rows of the training from which on a note says so. Some rows of a new table may be equal to
+// rows of the training by chance.
+const manySeen = 0.1
+
+// SeenNote returns a sentence about the share of the rows that are rows of the training or of the fit; "" for few.
+func SeenNote(share float64) string {
+	if share < manySeen {
+		return ""
+	}
+	return fmt.Sprintf("About %.0f %% of these rows are rows to which the network was trained or the posterior was fitted. They say little about new rows.", 100*share)
+}
+
+// Remedy returns a sentence on what corrects intervals of m that do not hold their level; "" where nothing does.
+func Remedy(m *valla.Model) string {
+	if m.Calibration != nil || m.Likelihood().Width() > 1 {
+		return ""
+	}
+	return "valla calibrate --method conformal corrects them by rows that neither training nor fit has used."
+}
+
+// familiar returns a warning if rows of a set are rows of the training.
+func familiar(m *valla.Model, set *data.Set) []string {
+	seen := m.Seen()
+	seen.Add(set)
+	if note := SeenNote(seen.Share()); note != "" {
+		return []string{note}
 	}
 	return nil
 }
@@ -139,6 +164,13 @@ func (p *Page) summarize(s subject, network candidate) error {
 			return err
 		}
 		p.Summary = append(p.Summary, compare(s.nlls, before, s.is.Name))
+	}
+	var off coverage.Check
+	if err := off.Add(s.is.p, s.is.y); err != nil {
+		return err
+	}
+	if text := off.String(); text != "" {
+		p.Summary = append(p.Summary, strings.TrimSpace(text+". "+Remedy(s.m)))
 	}
 	tally := coverage.Tally{Level: s.level}
 	if err := tally.Add(s.is.p, s.is.y); err != nil {
@@ -153,13 +185,13 @@ func (p *Page) summarize(s subject, network candidate) error {
 	if s.is.p.Classes != nil {
 		name, kind, holds = "sets", fmt.Sprintf("sets, of %.2f classes on average,", *size), "classes"
 	}
-	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.",
-		100*s.level, kind, 100**share, holds, name, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
+	exact := fmt.Sprintf("Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.", name, 100*max(0, s.level-spread), 100*min(1, s.level+spread))
+	if s.is.p.Whole() {
+		exact = "Exact intervals of whole numbers hold their level or more."
+	}
+	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. %s", 100*s.level, kind, 100**share, holds, exact))
 	return nil
 }
-
-// matters is the least difference of two mean NLLs that counts.
-const matters = 0.001
 
 // compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
 // the NLLs of the same rows, and name is the name of the model.
@@ -167,7 +199,7 @@ func compare(model, network []float64, name string) string {
 	mean, err := kernel.MeanDifference(model, network)
 	verdict := "that is no clear difference"
 	switch {
-	case math.Abs(mean) < matters:
+	case math.Abs(mean) < valla.LeastDifference:
 		verdict = "that is next to nothing"
 	case mean < -2*err:
 		verdict = "the error bars help"
@@ -178,8 +210,8 @@ func compare(model, network []float64, name string) string {
 		kernel.Mean(model), name, kernel.Mean(network), mean, err, verdict)
 }
 
-// scores returns the table of the scores of all candidates. It marks the best number of each column,
-// unless all are equal.
+// scores returns the table of the scores of all candidates, each with its standard error. It marks the best number of
+// each column, unless all are equal.
 func scores(list []candidate) Table {
 	t := Table{Title: "Scores", Head: []string{""}, Rows: make([][]Cell, len(list))}
 	for i, c := range list {
@@ -189,13 +221,17 @@ func scores(list []candidate) Table {
 		t.Head = append(t.Head, s.Name)
 		var column []float64 // numbers as the table shows them
 		for i, c := range list {
-			text := fmt.Sprintf("%.4f", c.scores.List[k].Value)
+			own := c.scores.List[k]
+			text := fmt.Sprintf("%.4f", own.Value)
 			v, _ := strconv.ParseFloat(text, 64) // the text is a number
+			if own.StandardError > 0 {
+				text += fmt.Sprintf(" ± %.2g", own.StandardError)
+			}
 			column, t.Rows[i] = append(column, v), append(t.Rows[i], Cell{Text: text})
 		}
 		low, high := slices.Min(column), slices.Max(column)
 		best := low
-		if s.Name == "ACC" {
+		if s.Larger {
 			best = high
 		}
 		for i, v := range column {

@@ -112,7 +112,7 @@ func TestNumbers(t *testing.T) {
 	if got := names(p.Scores); !slices.Equal(got, []string{"MAP", "LLA", "MAP + temperature", "LLA + temperature"}) {
 		t.Errorf("candidates %q", got)
 	}
-	if len(p.Parts) != 1 || len(p.Parts[0].Figures) != 3 || len(p.Parts[0].Tables) != 3 || strings.Count(html, "<figure>") != 3 {
+	if len(p.Parts) != 1 || len(p.Parts[0].Figures) != 4 || len(p.Parts[0].Tables) != 3 || strings.Count(html, "<figure>") != 4 {
 		t.Fatalf("parts %+v", p.Parts)
 	}
 	levels, rows := p.Parts[0].Tables[0], p.Parts[0].Tables[2]
@@ -132,7 +132,7 @@ func TestNumbers(t *testing.T) {
 	if !strings.Contains(html, "a &lt;b&gt;.csv") {
 		t.Error("the name of the file is not quoted")
 	}
-	if p, _ = pageOf(t, m, sample(150, 1, []string{"y"}, 0), Options{}); len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "150 rows") {
+	if p, _ = pageOf(t, m, sample(150, 1, []string{"y"}, 0), Options{}); len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "About 90 % of these rows") {
 		t.Errorf("notes %q on rows of the training", p.Notes)
 	}
 }

@@ -3,14 +3,18 @@ package assess
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
 )
 
@@ -18,21 +22,26 @@ import (
 type candidate struct {
 	Name   string            // name in tables and legends
 	p      *valla.Prediction // predictions for N rows
-	y      []float64         // targets [N,T], in the order of p
+	y      []float64         // targets [N,T·W], in the order of p
+	pits   []metric.Row      // see pits
 	scores valla.Scores      // scores of p against y
 }
 
-// Models returns the network of m alone and, if m has them, the network with the posterior and the calibrated
-// model. The last of these predicts as m does.
-func Models(m *valla.Model) []*valla.Model {
-	all := []*valla.Model{m.MAP()}
+// Models returns the network of m alone and, if m has them, the network with a law of the residuals, the network with the
+// posterior and the calibrated model. The last of these predicts as m does. The index network has the model with
+// which m is to be compared, see valla.Model.Alone.
+func Models(m *valla.Model) (all []*valla.Model, network int) {
+	all = []*valla.Model{m.MAP()}
+	if alone := m.Alone(); alone.Laws != nil {
+		all, network = append(all, alone), 1
+	}
 	if m.Posterior != nil {
 		all = append(all, m.Uncalibrated())
 	}
 	if m.Calibration != nil {
 		all = append(all, m)
 	}
-	return all
+	return all, network
 }
 
 // leastToCross is the least number of rows for which each half chooses a temperature for the other
@@ -40,16 +49,18 @@ func Models(m *valla.Model) []*valla.Model {
 const leastToCross = 20
 
 // candidates returns what the page compares: the network alone, the network with the posterior, the
-// calibrated model, and the first two of these with a temperature. Notes say what could not be
+// calibrated model, and the first two of these with a temperature, which only Gaussian noise and logits can have. Notes say what could not be
 // compared.
 func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
-	models := Models(m)
-	base := models
+	models, network := Models(m)
+	base := slices.Clone(models) // models without a law of the network alone and without a calibration
 	if m.Calibration != nil {
-		base = models[:len(models)-1]
+		base = base[:len(base)-1]
 	}
+	base = slices.Delete(base, 1, 1+network)
 	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
-	if set.N() >= leastToCross {
+	crosses := likelihood.IsClass(m.Likelihood()) || likelihood.IsGaussian(m.Likelihood())
+	if crosses && set.N() >= leastToCross {
 		all.Total += crossedPasses * len(base) * set.N()
 	}
 	for _, model := range models {
@@ -61,6 +72,9 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 		if list, err = add(list, m, model.String(), p, set.Y); err != nil {
 			return nil, nil, err
 		}
+	}
+	if !crosses {
+		return list, nil, nil
 	}
 	if set.N() < leastToCross {
 		return list, []string{fmt.Sprintf("%d rows are too few for a temperature that one half of them chooses for the other.", set.N())}, nil
@@ -76,7 +90,7 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 			return nil, nil, ctx.Err()
 		}
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s has no temperature: %s.", model, strings.TrimPrefix(err.Error(), "calibrate: ")))
+			notes = append(notes, fmt.Sprintf("%s has no temperature: %s.", model, strings.TrimPrefix(strings.TrimPrefix(err.Error(), "calibrate: "), settings.ErrSetting.Error()+": ")))
 			continue
 		}
 		if list, err = add(list, m, model.String()+" + temperature", p, y); err != nil {
@@ -89,7 +103,8 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 // add appends the candidate with predictions p for the targets y to list.
 func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
 	s, err := m.Task.Score(p, y)
-	return append(list, candidate{name, p, graph.Floats(y), s}), err
+	values := graph.Floats(y)
+	return append(list, candidate{name, p, values, pits(p, values), s}), err
 }
 
 // crossedPasses is the number of times that crossed predicts each row: three times to choose a

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/train/metric"
 )
 
 const (
@@ -19,24 +21,54 @@ const (
 	maxInputs  = 6   // most listed inputs of a row
 )
 
-// one returns the means, standard deviations and true values of target t, each [N].
+// one returns the means, standard deviations and true values of target t, each [N]. The value of a target of which
+// bounds are known is NaN.
 func (c candidate) one(t int) (mean, std, y []float64) {
-	width, all := len(c.p.Targets), c.p.Std()
-	for i := t; i < len(c.y); i += width {
-		mean, std, y = append(mean, c.p.Mean[i]), append(std, all[i]), append(y, c.y[i])
+	width, all, w := len(c.p.Targets), c.p.Std(), len(c.y)/len(c.p.Mean)
+	for i := t; i < len(c.p.Mean); i += width {
+		m, sd, v := c.p.Mean[i], all[i], c.y[i*w]
+		if w > 1 {
+			o := c.p.Outcome(i/width, t, c.y[i*w:(i+1)*w])
+			m, sd, v = o.Mean(), math.Sqrt(o.Variance()), o.Upper
+			if o.Lower < o.Upper {
+				v = math.NaN()
+			}
+		}
+		mean, std, y = append(mean, m), append(std, sd), append(y, v)
 	}
 	return mean, std, y
 }
 
+// seen leaves out the rows whose values are not known.
+func seen(mean, std, y []float64) (_, _, _ []float64) {
+	n := 0
+	for i, v := range y {
+		if !math.IsNaN(v) {
+			mean[n], std[n], y[n] = mean[i], std[i], v
+			n++
+		}
+	}
+	return mean[:n], std[:n], y[:n]
+}
+
 // inside returns the share of the values of target t inside the intervals of a level, or NaN if the
-// model has no intervals of this level.
+// model has no intervals of this level. Whole numbers, and targets of which bounds are known, count by the part of their
+// PIT that lies inside.
 func (c candidate) inside(t int, level float64) float64 {
+	width := len(c.p.Targets)
+	if c.pits != nil {
+		sum := 0.0
+		for i := t; i < len(c.pits); i += width {
+			sum += c.pits[i].Within(0.5-level/2, 0.5+level/2)
+		}
+		return sum * float64(width) / float64(len(c.pits))
+	}
 	lower, upper, err := c.p.Interval(level)
 	if err != nil {
 		return math.NaN()
 	}
 	inside, n := 0, 0
-	for i := t; i < len(c.y); i += len(c.p.Targets) {
+	for i := t; i < len(c.y); i += width {
 		if n++; lower[i] <= c.y[i] && c.y[i] <= upper[i] {
 			inside++
 		}
@@ -44,12 +76,21 @@ func (c candidate) inside(t int, level float64) float64 {
 	return float64(inside) / float64(n)
 }
 
-// target returns the section about target t.
-func (s subject) target(t int) Part {
-	part := Part{Title: s.is.p.Targets[t], Figures: []Figure{s.coverage(t), s.sharpness(t)}}
-	part.Figures = append(part.Figures, s.residuals(t))
-	part.Tables = []Table{s.levels(t), s.sizes(t), s.worstNumbers(t)}
-	return part
+// pits returns the PIT of each target [N,T] that is a whole number or has several numbers; nil for other targets.
+func pits(p *valla.Prediction, y []float64) (out []metric.Row) {
+	if p.Classes != nil || !p.Whole() && len(y) == len(p.Mean) || p.Conformal != nil {
+		return nil
+	}
+	width, w := len(p.Targets), len(y)/len(p.Mean)
+	for i := range p.Mean {
+		o := p.Outcome(i/width, i%width, y[i*w:(i+1)*w])
+		row := metric.Row{Below: o.CDF(o.Lower), UpTo: o.CDF(o.Upper)}
+		if p.Whole() {
+			row.Below = o.CDF(o.Lower - 1)
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 // lines returns a line for each candidate, to which draw adds the points.
@@ -93,7 +134,10 @@ func (s subject) sharpness(t int) Figure {
 
 // residuals returns a picture of the sizes of the residuals against the standard deviations.
 func (s subject) residuals(t int) Figure {
-	mean, std, y := s.is.one(t)
+	mean, std, y := seen(s.is.one(t))
+	if len(y) == 0 {
+		return Figure{} // of no target more than bounds are known
+	}
 	dots := figure.Series{Name: "rows"}
 	order := rand.New(rand.NewPCG(1, 1)).Perm(len(y))
 	for _, i := range order[:min(len(order), maxDots)] {
@@ -177,7 +221,7 @@ func (s subject) sizes(t int) Table {
 			squares += v * v / float64(len(std))
 		}
 		width := "–"
-		if lower, upper, err := c.p.Interval(s.level); err == nil {
+		if lower, upper, err := c.p.IntervalAt(c.y, s.level); err == nil {
 			total := 0.0
 			for i := t; i < len(lower); i += len(c.p.Targets) {
 				total += (upper[i] - lower[i]) / float64(len(std))
@@ -191,6 +235,9 @@ func (s subject) sizes(t int) Table {
 
 // worstNumbers returns the table of the rows with the largest residuals in standard deviations.
 func (s subject) worstNumbers(t int) Table {
+	if len(s.is.y) > len(s.is.p.Mean) {
+		return s.worstTargets(t)
+	}
 	mean, std, y := s.is.one(t)
 	miss := make([]float64, len(y))
 	for i := range y {

@@ -172,7 +172,7 @@ func TestScoresMark(t *testing.T) {
 	for _, v := range [][3]float64{{0.30001, 0.9, 1}, {0.30002, 0.8, 1}, {0.5, 0.9, 1}} {
 		c := candidate{Name: fmt.Sprint("M", len(list))}
 		for k, name := range []string{"NLL", "ACC", "ECE"} {
-			c.scores.List = append(c.scores.List, task.Score{Name: name, Value: v[k]})
+			c.scores.List = append(c.scores.List, task.Score{Name: name, Value: v[k], Larger: name == "ACC"})
 		}
 		list = append(list, c)
 	}

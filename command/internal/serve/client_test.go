@@ -31,3 +31,17 @@ func TestClient(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestClientQuantiles: a client that asks for quantiles and probabilities above a number gets both beside the mean.
+func TestClientQuantiles(t *testing.T) {
+	r := start(t, nil, "numbers")
+	p := r.predicted("numbers", 0.5, 90)
+	c := &client.Client{URL: r.url, Levels: []float64{0.05, 0.5}, Thresholds: []float64{4}}
+	got, err := c.Rows(t.Context(), "numbers", [][]float64{{0.5, 90}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "mean", got.Mean, p.Mean)
+	same(t, "quantiles", got.Quantiles, []float64{p.Quantiles(0.05)[0], p.Quantiles(0.5)[0]})
+	same(t, "above", got.Above, p.Above(4))
+}

@@ -197,6 +197,7 @@ func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
 // request is a request for predictions that the server is answering.
 type request struct {
 	*version                 // version that answers; nil until the body is read
+	reserved int64           // bytes that the answer has reserved
 	id       string          // id of the request, for the log and the answer
 	from     string          // address of the client
 	ctx      context.Context // ends with the limit of time
@@ -273,6 +274,7 @@ func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	q.ctx, q.span = s.o.Tracer.Start(ctx, "predict", trace.WithSpanKind(trace.SpanKindServer))
+	defer func() { s.reserved.Add(-q.reserved) }()
 	var err error = errDraining
 	if !s.draining.Load() {
 		err = answer()
@@ -355,13 +357,15 @@ func (s *Server) infer(q *request) error {
 
 // inferred returns the response to a request of the inference protocol.
 func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
-	for _, o := range r.Outputs {
-		if _, err := q.named(o.Name); err != nil {
-			return nil, err
-		}
+	numbers, err := q.planned(r)
+	if err != nil {
+		return nil, err
 	}
 	in, err := q.tensorRows(r.Inputs, s.o.MaxRows)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.reserve(q, in.n, float64(in.n)*numbers, outputBytes); err != nil {
 		return nil, err
 	}
 	a, err := s.predict(q, in, linkOf(r.Parameters))
@@ -369,7 +373,7 @@ func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 		return nil, err
 	}
 	out := &inferResponse{ModelName: q.name, ModelVersion: q.hash, ID: r.ID}
-	out.Outputs, err = a.tensors(r.Outputs, r.Parameters)
+	out.Outputs, err = a.tensors(r)
 	return out, err
 }
 

@@ -30,10 +30,13 @@ func (v *version) metadata() *oip.ModelMetadataResponse {
 		Name: v.name, Versions: []string{v.hash}, Platform: "valla", Inputs: inputs, Outputs: outputs,
 		Properties: map[string]string{
 			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Kind(),
-			"targets": strings.Join(v.model.Task.Targets(), ","),
+			"output": v.kind(), "targets": strings.Join(v.model.Task.Targets(), ","),
 		},
 	}
 }
+
+// kind returns what targets are: number, count, binary, ordered or class.
+func (v *version) kind() string { return string(v.model.Task.Likelihood().Kind()) }
 
 // tensorMetadata describes an input or output of any number of rows, each of the given shape.
 func tensorMetadata(name string, text bool, row []int) *oip.ModelMetadataResponse_TensorMetadata {

@@ -22,9 +22,12 @@ type Source struct {
 type Options struct {
 	Models []Source // models that answer
 
-	MaxRows  int           // most rows of a request; 0 means 10,000
-	MaxBytes int64         // most bytes of a body; 0 means 16 MiB
-	Timeout  time.Duration // longest time until a request has its answer; 0 means 10 s
+	MaxRows  int   // most rows of a request; 0 means 10,000
+	MaxBytes int64 // most bytes of a body; 0 means 16 MiB
+	// MaxAnswer is the largest memory of an answer in bytes, which is planned before any work; 0 means 256 MiB. Answers
+	// under way take four times as much together.
+	MaxAnswer int64
+	Timeout   time.Duration // longest time until a request has its answer; 0 means 10 s
 
 	Queue      int           // most unanswered requests to a model; 0 means 256
 	BatchRows  int           // rows that are computed together, approximately; 0 means 512
@@ -46,6 +49,7 @@ type Options struct {
 func (o Options) complete() Options {
 	o.MaxRows = cmp.Or(o.MaxRows, 10_000)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 16<<20)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 256<<20)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Queue = cmp.Or(o.Queue, 256)
 	o.BatchRows = cmp.Or(o.BatchRows, 512)

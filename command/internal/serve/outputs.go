@@ -2,17 +2,18 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -33,8 +34,9 @@ type output struct {
 	strings bool   // whether the datatype is BYTES and not FP64
 	// shape returns the shape of one row for c outputs of the network, with −1 for a length that
 	// parameters choose. nil means one number for each target.
-	shape func(c int) []int
-	make  func(a *answer) (any, []int, error) // returns the values and the shape of one row
+	shape  func(c int) []int
+	length func(a *answer) (int, error)        // returns the length that parameters choose
+	make   func(a *answer) (any, []int, error) // returns the values and the shape of one row
 }
 
 // row returns the shape of one row for the metadata.
@@ -75,19 +77,20 @@ var regressionOut = []output{
 	{name: "latent_std", usual: true, make: numbersOf((*valla.Prediction).LatentStd)},
 	{name: "epistemic_std", make: numbersOf((*valla.Prediction).EpistemicStd)},
 	{name: "aleatoric_std", make: numbersOf((*valla.Prediction).AleatoricStd)},
-	{name: "quantiles", shape: listed, make: quantiles},
+	{name: "quantiles", shape: listed, length: countOf((*answer).levels), make: quantiles},
+	{name: "above", shape: listed, length: countOf((*answer).thresholds), make: above},
 	{name: "covariance", shape: square, make: covariance},
-	{name: "samples", shape: drawn, make: sampleTargets},
+	{name: "samples", shape: drawn, length: (*answer).samples, make: sampleTargets},
 }
 
 // classificationOut are the outputs of a classification.
 var classificationOut = []output{
-	{name: "probabilities", usual: true, shape: each, make: probabilities},
+	{name: "probabilities", usual: true, shape: each, make: classProbabilities},
 	{name: "class", usual: true, strings: true, make: bestClass},
 	{name: "entropy", usual: true, make: entropy},
 	{name: "logits", shape: each, make: logits},
 	{name: "covariance", shape: square, make: covariance},
-	{name: "samples", shape: drawn, make: sampleClasses},
+	{name: "samples", shape: drawn, length: (*answer).samples, make: sampleClasses},
 }
 
 // conformalOut are the further outputs of a classification with a conformal calibration.
@@ -119,7 +122,7 @@ func (v *version) named(name string) (output, error) {
 		}
 		names = append(names, o.name)
 	}
-	return output{}, fmt.Errorf("output %q, expected one of %s", short(name), quoted(names))
+	return output{}, fmt.Errorf("output %q, expected one of %s%s", short(name), quoted(names), settings.Nearest(name, names))
 }
 
 // numbersOf returns a function that makes an output of f: one number for each row and target.
@@ -130,8 +133,8 @@ func numbersOf(f func(*valla.Prediction) []float64) func(a *answer) (any, []int,
 // logits makes the mean logits.
 func logits(a *answer) (any, []int, error) { return a.g.Mean, []int{a.v.outputs}, nil }
 
-// probabilities makes the class probabilities.
-func probabilities(a *answer) (any, []int, error) { return a.p.Probs, []int{a.v.outputs}, nil }
+// classProbabilities makes the class probabilities.
+func classProbabilities(a *answer) (any, []int, error) { return a.p.Probs, []int{a.v.outputs}, nil }
 
 // bestClass makes the name of the most probable class of each row.
 func bestClass(a *answer) (any, []int, error) {
@@ -171,56 +174,69 @@ func entropy(a *answer) (any, []int, error) {
 	return out, nil, nil
 }
 
+// countOf returns a function that counts the numbers of a parameter.
+func countOf(f func(*answer) ([]float64, error)) func(*answer) (int, error) {
+	return func(a *answer) (int, error) {
+		list, err := f(a)
+		return len(list), err
+	}
+}
+
+// levels returns the probabilities of the quantiles in the parameter "levels".
+func (a *answer) levels() ([]float64, error) {
+	list, err := numbersIn(a.parameters, "levels", probability, 0.05, 0.5, 0.95)
+	if err != nil {
+		return nil, fmt.Errorf("quantiles: %w", err)
+	}
+	return list, nil
+}
+
+// thresholds returns the numbers in the parameter "thresholds".
+func (a *answer) thresholds() ([]float64, error) {
+	list, err := numbersIn(a.parameters, "thresholds", finite)
+	if err == nil && list == nil {
+		err = errors.New("expected the parameter thresholds, the numbers that targets exceed")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("above: %w", err)
+	}
+	return list, nil
+}
+
+// samples returns the number of samples of a row.
+func (a *answer) samples() (int, error) { return a.whole("samples", 100, mostSamples) }
+
 // quantiles makes the quantiles of the targets at the levels in the parameter "levels".
 func quantiles(a *answer) (any, []int, error) {
 	levels, err := a.levels()
 	if err != nil {
 		return nil, nil, err
 	}
-	out := make([]float64, len(a.p.Mean)*len(levels))
-	for k, p := range levels {
-		bound, err := a.p.Bound(p)
-		if err != nil {
-			return nil, nil, fmt.Errorf("quantiles: %w", err)
-		}
-		for i, v := range bound {
-			out[i*len(levels)+k] = v
-		}
-	}
-	return out, append(single(a.v.outputs), len(levels)), nil
+	return a.each(levels, a.p.Bound)
 }
 
-// levels returns the levels in the parameter "levels": a list, or a text with commas, because gRPC
-// has no lists among parameters.
-func (a *answer) levels() ([]float64, error) {
-	var given []any
-	switch v := a.parameters["levels"].(type) {
-	case nil:
-		return []float64{0.05, 0.5, 0.95}, nil
-	case []any:
-		given = v
-	case string:
-		for _, word := range strings.Split(v, ",") {
-			given = append(given, word)
-		}
-	default:
-		given = []any{v}
+// above makes the probabilities that targets are larger than the numbers in the parameter "thresholds".
+func above(a *answer) (any, []int, error) {
+	thresholds, err := a.thresholds()
+	if err != nil {
+		return nil, nil, err
 	}
-	if len(given) == 0 || len(given) > 100 {
-		return nil, fmt.Errorf("quantiles: %d levels, expected 1 to 100", len(given))
-	}
-	levels := make([]float64, len(given))
-	for i, v := range given {
-		p, ok := v.(float64)
-		if word, text := v.(string); text {
-			parsed, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			p, ok = parsed, err == nil
+	return a.each(thresholds, func(c float64) ([]float64, error) { return a.p.Above(c), nil })
+}
+
+// each makes an output with a number f(v) for each row, target and number v.
+func (a *answer) each(numbers []float64, f func(v float64) ([]float64, error)) (any, []int, error) {
+	out := make([]float64, len(a.p.Mean)*len(numbers))
+	for k, v := range numbers {
+		column, err := f(v)
+		if err != nil {
+			return nil, nil, err
 		}
-		if levels[i] = p; !ok || !(p > 0 && p < 1) {
-			return nil, fmt.Errorf("quantiles: level %v, expected a number between 0 and 1", v)
+		for i, w := range column {
+			out[i*len(numbers)+k] = w
 		}
 	}
-	return levels, nil
+	return out, append(single(a.v.outputs), len(numbers)), nil
 }
 
 // units returns the mean of each target, or of each transformed target, for which the network's output is 0, and the unit
@@ -270,7 +286,7 @@ const (
 // draws returns samples of the latent function at each row, [n,S,C] in the network's units, and S. Rows
 // are independent of each other. Extra is added to the variances.
 func (a *answer) draws(extra float64) ([]float64, int, error) {
-	count, err := a.whole("samples", 100, mostSamples)
+	count, err := a.samples()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -342,26 +358,18 @@ func sampleClasses(a *answer) (any, []int, error) {
 	return out, []int{count, a.v.outputs}, nil
 }
 
-// tensors returns the outputs that a request asks for. If it asks for none, tensors returns the usual
-// outputs.
-func (a *answer) tensors(asked []requestOutput, parameters map[string]any) ([]outputTensor, error) {
-	if len(asked) == 0 {
-		for _, o := range a.v.offered() {
-			if o.usual {
-				asked = append(asked, requestOutput{Name: o.name})
-			}
-		}
-	}
+// tensors returns the outputs that a request asks for.
+func (a *answer) tensors(r *inferRequest) ([]outputTensor, error) {
 	var out []outputTensor
-	for _, r := range asked {
-		o, err := a.v.named(r.Name)
+	for _, asked := range a.v.wanted(r.Outputs) {
+		o, err := a.v.named(asked.Name)
 		if err != nil {
 			return nil, err
 		}
-		a.parameters = r.Parameters
-		if r.Parameters == nil {
-			a.parameters = parameters
+		if err := a.ctx.Err(); err != nil {
+			return nil, err
 		}
+		a.parameters = r.parametersOf(asked)
 		values, shape, err := o.make(a)
 		if err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ type pageModel struct {
 	Name    string   `json:"name"`              // name of the model
 	Version string   `json:"version"`           // start of the file's SHA-256 sum
 	Title   string   `json:"title"`             // method and network
-	Kind    string   `json:"kind"`              // regression or classification
+	Kind    string   `json:"kind"`              // what targets are: number, count, binary, ordered or class
 	Targets []string `json:"targets"`           // names of the targets
 	Classes []string `json:"classes,omitempty"` // names of the classes
 	Fields  []field  `json:"fields"`            // columns of a row
@@ -72,7 +72,7 @@ func asset(name, kind string) http.HandlerFunc {
 
 // forPage returns the description of the model.
 func (v *version) forPage() pageModel {
-	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.model.Task.Kind(), Targets: v.model.Task.Targets()}
+	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.kind(), Targets: v.model.Task.Targets()}
 	if v.classes() != nil {
 		p.Classes = v.classNames()
 	}

@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 	if math.Abs(shown-want) > 0.01 {
 		t.Errorf("the browser shows %g, expected %g", shown, want)
 	}
-	for _, part := range []string{`class="band"`, `class="line"`, "would vanish with more data"} {
+	for _, part := range []string{`class="band"`, `class="line"`, "would vanish with more data", "median ", "50 % from "} {
 		if !strings.Contains(string(dom), part) {
 			t.Errorf("the browser does not show %q", part)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/listing"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -21,7 +23,7 @@ import (
 // {"rows": [...]} of such objects or of lists of values, or a table of text. The answer is JSON, with
 // one object for each row, or CSV if the request asks for text/csv.
 func (s *Server) plain(q *request) error {
-	level, err := q.level()
+	o, err := q.columnOptions()
 	if err != nil {
 		return err
 	}
@@ -34,12 +36,15 @@ func (s *Server) plain(q *request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.reserve(q, in.n, float64(in.n*q.columnsOf(o)), cellBytes); err != nil {
+		return err
+	}
 	link := task.Link(q.r.URL.Query().Get("link"))
 	a, err := s.predict(q, in, valla.PredictOptions{Link: link})
 	if err != nil {
 		return err
 	}
-	table, err := a.table(level)
+	table, err := a.table(o)
 	if err != nil {
 		return err
 	}
@@ -52,17 +57,25 @@ func (s *Server) plain(q *request) error {
 // usualLevel is the probability of intervals and sets if a request names none.
 const usualLevel = 0.95
 
-// level returns the probability of the intervals, or of the sets of classes, that the request names.
-func (q *request) level() (float64, error) {
-	given := q.r.URL.Query().Get("level")
-	if given == "" {
-		return usualLevel, nil
+// columnOptions returns the columns for which the request asks: the parameter level is the probability of intervals and
+// sets, quantiles and above are lists with commas.
+func (q *request) columnOptions() (o listing.Options, err error) {
+	parameters := map[string]any{}
+	for _, name := range []string{"level", "quantiles", "above"} {
+		if given := q.r.URL.Query().Get(name); given != "" {
+			parameters[name] = given
+		}
 	}
-	level, err := strconv.ParseFloat(given, 64)
-	if err != nil || !(level > 0 && level < 1) {
-		return 0, fmt.Errorf("level %q, expected a probability between 0 and 1", short(given))
+	level, err := numbersIn(parameters, "level", probability, usualLevel)
+	if err != nil {
+		return o, err
 	}
-	return level, nil
+	o.Level = level[0]
+	if o.Quantiles, err = numbersIn(parameters, "quantiles", probability); err != nil {
+		return o, err
+	}
+	o.Above, err = numbersIn(parameters, "above", finite)
+	return o, err
 }
 
 // isJSON says whether the body is JSON. If the media type does not decide, the first character does,
@@ -180,7 +193,8 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 		for j, name := range names {
 			v, ok := row[name]
 			if !ok {
-				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q", i, name)
+				given := slices.Sorted(maps.Keys(row))
+				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q; it has %s%s", i, name, quoted(given), settings.Nearest(name, given))
 			}
 			columns[j].add(v)
 		}
@@ -205,8 +219,8 @@ func cellText(v any) string {
 
 // table returns the predictions as the columns of valla predict and, for a classification, the
 // entropy. Classes are text here, also where their names are numbers.
-func (a *answer) table(level float64) (*listing.Predictions, error) {
-	list, err := listing.Of(&a.p, level)
+func (a *answer) table(o listing.Options) (*listing.Predictions, error) {
+	list, err := listing.Of(&a.p, o)
 	if err != nil || a.v.classes() == nil {
 		return list, err
 	}

@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[-1,-2],"datatype":"FP64","data":[1,2]}`), 400, "shape [-1 -2]"},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[0,2],"datatype":"FP64","data":[]}`), 400, "shape [0 2]"},
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"mode"}]}`, 400, `output "mode", expected one of "mean", "std"`},
-		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"quantiles","parameters":{"levels":[1.5]}}]}`, 400, "quantiles: level 1.5"},
+		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"quantiles","parameters":{"levels":[1.5]}}]}`, 400, `quantiles: levels "1.5", expected a probability between 0 and 1`},
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"samples","parameters":{"samples":-1}}]}`, 400, "parameter samples is -1"},
 		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"logit"}}`, 400, `link "logit", expected "probit", "mc"`},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,1e999]}`), 400, `input "x": data: expected a list`},

@@ -2,10 +2,12 @@ package serve
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // rows are the inputs of a request.
@@ -39,10 +41,11 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 		byName[t.Name] = c
 	}
 	var columns []cells
+	given := slices.Sorted(maps.Keys(byName))
 	for _, name := range v.columns() {
 		c, ok := byName[name]
 		if !ok {
-			return rows{}, fmt.Errorf("no column %q", name)
+			return rows{}, fmt.Errorf("no column %q among the inputs %s%s", name, quoted(given), settings.Nearest(name, given))
 		}
 		columns = append(columns, c)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-valla/valla/internal/settings"
 	"google.golang.org/grpc"
 )
 
@@ -21,6 +22,7 @@ type Server struct {
 	models   []*hosted          // models in the order of the options
 	handler  http.Handler       // handler of all paths
 	draining atomic.Bool        // whether new requests are refused
+	reserved atomic.Int64       // bytes of the answers under way
 	work     sync.WaitGroup     // work beside the requests
 	life     context.Context    // ends when the server is closed
 	stop     context.CancelFunc // ends life
@@ -89,7 +91,7 @@ func (s *Server) find(name string) (*hosted, error) {
 		}
 		names = append(names, h.name)
 	}
-	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names))}
+	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s%s", short(name), quoted(names), settings.Nearest(name, names))}
 }
 
 // watch checks the files from time to time until the server is closed.

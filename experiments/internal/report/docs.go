@@ -15,7 +15,8 @@ import (
 // inDocs are the figures that the page of results shows; the others are in the report.
 var inDocs = []string{"bands", "points", "rotations", "entropy", "corruptions"}
 
-// WriteDocs writes results.md to a folder, and its figures to the folder figures in it.
+// WriteDocs writes results.md to a folder, its figures to the folder figures in it, and the tables of laws to
+// likelihoods.md, if this page is there.
 func (r *Report) WriteDocs(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "figures"), 0o755); err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -46,7 +47,10 @@ func (r *Report) WriteDocs(dir string) error {
 	for _, m := range r.Machines {
 		fmt.Fprintf(&b, "* %s\n", m)
 	}
-	return result.WriteFile(filepath.Join(dir, "results.md"), []byte(b.String()))
+	if err := result.WriteFile(filepath.Join(dir, "results.md"), []byte(b.String())); err != nil {
+		return err
+	}
+	return r.writeLaws(dir)
 }
 
 // docs writes the table of a data set, unless a summary has it, and its figures.

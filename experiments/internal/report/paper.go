@@ -17,7 +17,7 @@ func paperRow(c *result.Cell) (name string, far int) {
 		return c.Row, 0
 	}
 	has := func(setting string, value any) bool { return fmt.Sprint(s.Settings[setting]) == fmt.Sprint(value) }
-	if s.Settings["law"] != nil { // the published rows have the Gaussian
+	if s.Settings["law"] != nil || s.Settings["likelihood"] != nil { // the published rows have the Gaussian
 		return "", 0
 	}
 	switch s.Method {

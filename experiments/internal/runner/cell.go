@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -32,7 +33,7 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	meter := result.StartMeter()
 	m, err := r.fit(ctx, p, c, cell)
 	cell.Fit = spent.Add(meter.Cost())
-	if c.Settings == nil {
+	if c.Settings == nil && c.law == law.Gaussian {
 		cell.Fit = p.cost
 	}
 	if limit, ok := r.refusal(err); ok {
@@ -111,12 +112,21 @@ func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model,
 	return err
 }
 
-// fit fits the method of a cell. For MAP it returns the network alone.
+// fit fits the method of a cell. For MAP it returns the network alone, with the law of the row.
 func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell) (*valla.Model, error) {
-	if c.Settings == nil {
+	switch {
+	case c.Settings == nil && c.law == law.Gaussian:
 		return p.model, nil
+	case c.Settings == nil && p.held == nil:
+		return nil, settings.Errorf("a law of the network alone needs rows for validation")
+	case c.Settings == nil:
+		return p.model.Calibrate(ctx, p.held, valla.CalibrateOptions{Method: valla.CalibrateLaw, Law: c.law})
 	}
-	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Run: gp.Run{
+	model, err := observation(c.model)
+	if err != nil {
+		return nil, err
+	}
+	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Likelihood: model, Run: gp.Run{
 		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
 		OnProgress: r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed),
 	}}
@@ -132,6 +142,14 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 		}
 	}
 	return resumed(o.Checkpoint, func() (*valla.Model, error) { return p.model.Fit(ctx, p.train, o) })
+}
+
+// observation returns the settings of the observation model with a name, and nil for "".
+func observation(name string) (likelihood.Settings, error) {
+	if name == "" {
+		return nil, nil
+	}
+	return likelihood.Named(name)
 }
 
 // takeHyper fits another method with its defaults, and sets prior std and noise std of the

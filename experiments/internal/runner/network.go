@@ -88,7 +88,11 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 		return err
 	}
 	p.model, err = resumed(checkpoint, func() (*valla.Model, error) {
-		return valla.Train(ctx, p.train, r.trainOptions(p, g, checkpoint))
+		o, err := r.trainOptions(p, g, checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		return valla.Train(ctx, p.train, o)
 	})
 	p.cost = before.Add(meter.Cost())
 	if err != nil {
@@ -103,13 +107,14 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 	return result.Remove(checkpoint, spent)
 }
 
-func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.TrainOptions {
+func (r *runner) trainOptions(p *problem, g group, checkpoint string) (valla.TrainOptions, error) {
+	model, err := observation(r.spec.MAP.Likelihood)
 	o := valla.TrainOptions{
-		Network: r.spec.Network.Network, Training: r.spec.MAP.Training, Classes: p.classes, Held: p.held, Seed: g.netSeed,
+		Network: r.spec.Network.Network, Training: r.spec.MAP.Training, Classes: p.classes, Held: p.held, Seed: g.netSeed, Likelihood: model,
 		Checkpoint: checkpoint, Resume: true, OnProgress: r.Progress("%s MAP", p.name),
 	}
 	if p.held == nil {
 		o.Training.Validation = new(0.0)
 	}
-	return o
+	return o, err
 }

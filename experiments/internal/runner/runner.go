@@ -75,6 +75,7 @@ type plan struct {
 	spec.Variant
 	hyperFrom string       // the method that gives the hyper-parameters, or ""
 	law       string       // law of the residuals, as valla.FitOptions name it
+	model     string       // observation model that the fit learns in place of the network's, or ""
 	scoring   spec.Scoring // what is scored beyond the usual
 	settings  []any        // everything on which the cell depends, except for the program
 }
@@ -168,13 +169,19 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 		if seed != r.spec.Seeds[0] {
 			s.Rotations, s.Corruptions = 0, 0
 		}
-		c := plan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: v.Label, Inducing: v.Inducing, Seed: seed}, Variant: v, hyperFrom: row.HyperFrom, law: row.FitLaw(), scoring: s}
+		c := plan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: v.Label, Inducing: v.Inducing, Seed: seed}, Variant: v, hyperFrom: row.HyperFrom, law: row.FitLaw(), model: row.Likelihood, scoring: s}
 		own, err := completed(v.Settings)
 		if err != nil {
 			return nil, err
 		}
-		if c.law != law.Gaussian { // the key of the Gaussian is absent, as in published cells
-			own["law"] = row.Law
+		for name, value := range map[string]string{"law": row.Law, "likelihood": row.Likelihood} {
+			if value == "" || value == law.Gaussian { // the key of the Gaussian is absent, as in published cells
+				continue
+			}
+			if own == nil {
+				own = map[string]any{}
+			}
+			own[name] = value
 		}
 		c.settings = append(shared[:len(shared):len(shared)], settings.Map(&s), row.Method, own, row.HyperFrom, seed)
 		if c.Hash, err = result.Hash(c.settings...); err != nil {

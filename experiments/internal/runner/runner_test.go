@@ -252,6 +252,7 @@ func TestHash(t *testing.T) {
 		{"map: {}", "map: {validation: 0}"}, {"map: {}", "map: {seed: 0}"}, {"map: {}", "map: {keep-last: true}"},
 		{"method: valla", "method: valla, alpha: 0"}, {"method: valla", "method: valla, hyper-from: lla"}, {"method: valla", "method: lla"},
 		{"method: valla", "method: valla, law: student-t"}, {"method: valla", "method: valla, law: auto"},
+		{"method: valla", "method: valla, likelihood: student-t"}, {"method: valla", "method: map"}, {"method: valla", "method: map, law: auto"}, {"map: {}", "map: {likelihood: student-t}"},
 		{"data: boston", "data: yacht"}, {"name: a", "name: a, seeds: 1"}, {"name: a", "name: a, scoring: {monte-carlo: 3}"},
 	} {
 		got := hashes(strings.Replace(base, other[0], other[1], 1))[0]

@@ -13,6 +13,8 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
 	gpvalla "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/train/metric"
 )
@@ -38,6 +40,33 @@ func lawOf(row string) string {
 	return "gaussian"
 }
 
+// model returns the model of a row, whose name ends with its law.
+func (l library) model(t *testing.T, net *valla.Model, row string, s gp.Settings, seed uint64) *valla.Model {
+	t.Helper()
+	if s == nil && lawOf(row) == law.Gaussian {
+		return net
+	}
+	var m *valla.Model
+	var err error
+	if s == nil {
+		m, err = net.Calibrate(t.Context(), l.fit.Held, valla.CalibrateOptions{Method: valla.CalibrateLaw, Law: lawOf(row)})
+	} else {
+		o := l.fit
+		o.Settings, o.Seed, o.Law = s, seed, lawOf(row)
+		if strings.HasSuffix(row, ", t inside") {
+			o.Likelihood, _ = likelihood.Named("student-t")
+		}
+		m, err = net.Fit(t.Context(), l.train, o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := m.Likelihood().String(); strings.HasSuffix(row, ", t inside") != (name == "student-t") {
+		t.Errorf("%s: the likelihood %s", row, name)
+	}
+	return m
+}
+
 // check compares cells with the library's scores and returns the library's models. Settings
 // and models are by the row of the cell; MAP has no settings.
 func (l library) check(t *testing.T, cells map[string]*result.Cell, seed uint64, rows map[string]gp.Settings, links map[string]valla.PredictOptions) (models map[string]*valla.Model) {
@@ -52,13 +81,7 @@ func (l library) check(t *testing.T, cells map[string]*result.Cell, seed uint64,
 		if c == nil {
 			t.Fatalf("no cell of %s with seed %d", row, seed)
 		}
-		m := net
-		if s != nil {
-			l.fit.Settings, l.fit.Seed, l.fit.Law = s, seed, lawOf(row)
-			if m, err = net.Fit(t.Context(), l.train, l.fit); err != nil {
-				t.Fatal(err)
-			}
-		}
+		m := l.model(t, net, row, s, seed)
 		models[row] = m
 		if got := m.Laws != nil; lawOf(row) == "student-t" && !got || lawOf(row) == "gaussian" && got {
 			t.Errorf("%s: laws %v", row, m.Laws)
@@ -147,6 +170,7 @@ func TestSameBuiltIn(t *testing.T) {
 		withLaws := ""
 		if name == "sine" {
 			withLaws, rows["LLA KFAC + t"], rows["VaLLA 4 + law"] = sameLaws, rows["LLA KFAC"], rows["VaLLA 4"]
+			rows["MAP + t"], rows["VaLLA 4, t inside"] = nil, rows["VaLLA 4"]
 		}
 		text := strings.NewReplacer("NAME", name, "LAWS", withLaws).Replace(sameBuiltIn)
 		cells, _ := run(t, open(t, text), Options{Data: t.TempDir(), Dir: t.TempDir()})
@@ -182,6 +206,8 @@ LAWS`
 // sameLaws are rows with laws, for a table with validation rows.
 const sameLaws = `  - {method: lla, structure: kfac, label: LLA KFAC + t, law: student-t}
   - {method: valla, label: "VaLLA {} + law", inducing: 4, iterations: 8, law: auto}
+  - {method: map, label: MAP + t, law: student-t}
+  - {method: valla, label: "VaLLA {}, t inside", inducing: 4, iterations: 8, likelihood: student-t}
 `
 
 // Images: a perceptron and a small CNN, with the class probabilities of both kinds.

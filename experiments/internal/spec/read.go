@@ -221,6 +221,8 @@ func (r *reading) complete() error {
 		return &Error{File: r.file, Key: "data", Expected: "every data set once", Found: fmt.Sprint(e.Data)}
 	case len(e.Seeds) == 0:
 		return &Error{File: r.file, Key: "seeds", Expected: "at least one seed"}
+	case !knownLikelihood(e.MAP.Likelihood):
+		return &Error{File: r.file, Key: "map.likelihood", Expected: expectLikelihood(), Found: fmt.Sprintf("%q", e.MAP.Likelihood)}
 	case repeated(e.Seeds):
 		return &Error{File: r.file, Key: "seeds", Expected: "every seed once", Found: fmt.Sprint(e.Seeds)}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -79,8 +80,10 @@ func (r *reading) check(row Row, line int, key string) error {
 		return fail("method", "one of the methods "+strings.Join(Methods(), ", "), fmt.Sprintf("%q", row.Method))
 	case row.Data != nil && len(row.Data) == 0:
 		return fail("data", "the names of data sets", "none")
-	case row.Law != "" && row.Method == MAP:
-		return fail("law", "a method with a posterior", row.Method)
+	case row.Likelihood != "" && row.Method == MAP:
+		return fail("likelihood", "a method with a posterior", row.Method)
+	case !knownLikelihood(row.Likelihood):
+		return fail("likelihood", expectLikelihood(), fmt.Sprintf("%q", row.Likelihood))
 	case row.HyperFrom == "":
 		return nil
 	case !slices.Contains(method.Names(), row.HyperFrom):
@@ -89,6 +92,16 @@ func (r *reading) check(row Row, line int, key string) error {
 		return fail("hyper-from", "a method with the setting prior-std", row.Method)
 	}
 	return nil
+}
+
+// knownLikelihood reports whether an observation model has the name; "" is one, too.
+func knownLikelihood(name string) bool {
+	return name == "" || slices.Contains(likelihood.Names(), name)
+}
+
+// expectLikelihood returns the part of a message that lists the observation models.
+func expectLikelihood() string {
+	return "one of the observation models " + strings.Join(likelihood.Names(), ", ")
 }
 
 // changes reads the changes of a row under each profile, and applies the changes of the profile that

@@ -46,7 +46,8 @@ type Network struct {
 // Training describes how the network is trained. The methods use the same validation rows.
 type Training struct {
 	valla.Training
-	Seed *uint64 `set:"seed"` // of the network of all cells; nil means the seed of each cell
+	Seed       *uint64 `set:"seed"`       // of the network of all cells; nil means the seed of each cell
+	Likelihood string  `set:"likelihood"` // observation model of a regression; "" means Gaussian noise
 }
 
 // Scoring lists measurements beyond the usual scores.
@@ -76,6 +77,9 @@ type Row struct {
 	// Law is the law of the residuals of a regression, see valla.FitOptions. "auto" means that the held-out rows
 	// choose the law; "" means "gaussian", the model of the paper.
 	Law string `set:"law" choice:"gaussian student-t mixture auto"`
+	// Likelihood is the observation model that the fit learns in place of Gaussian noise, see valla.FitOptions; ""
+	// means the observation model of the network.
+	Likelihood string `set:"likelihood"`
 
 	Settings []Setting // of the method
 }

@@ -46,8 +46,10 @@ function choose(name) {
   at("form").hidden = model.fields.length === 0;
   at("along").hidden = numbers.length === 0;
   at("answer").textContent = model.fields.length === 0 ? "This model takes arrays: send them to /v2/models/" + model.name + "/infer." : "";
+  at("over").hidden = model.fields.length === 0 || model.kind === "class" || model.kind === "binary";
+  at("threshold").value = model.kind === "count" || model.kind === "ordered" ? "0" : "";
   at("plot").replaceChildren();
-  at("caption").textContent = at("error").textContent = "";
+  at("caption").textContent = at("error").textContent = at("details").textContent = "";
   if (model.fields.length > 0) ask();
 }
 
@@ -69,6 +71,19 @@ function range(f, own) {
   return Array.from({ length: points }, (_, i) => from + ((to - from) * i) / (points - 1));
 }
 
+// wanted is the part of the address that asks for quantiles and, if there is a threshold, for the probability above it.
+function wanted() {
+  const limit = threshold();
+  if (model.kind === "class" || model.kind === "binary") return "";
+  return "?quantiles=0.25,0.5,0.75" + (limit === null ? "" : "&above=" + encodeURIComponent(limit));
+}
+
+// threshold is the number in its field as the server writes it, null where there is none.
+function threshold() {
+  const text = at("threshold").value.trim();
+  return text === "" || at("over").hidden ? null : text;
+}
+
 async function ask() {
   const turn = ++latest;
   const f = model.fields.find((g) => g.name === at("column").value);
@@ -78,7 +93,7 @@ async function ask() {
   const headers = { "Content-Type": "application/json" };
   if (page.token) headers.Authorization = "Bearer " + at("token").value;
   try {
-    const response = await fetch(`/models/${encodeURIComponent(model.name)}/predict`, {
+    const response = await fetch(`/models/${encodeURIComponent(model.name)}/predict${wanted()}`, {
       method: "POST", headers, body: JSON.stringify([here, ...xs.map((x) => row(f.name, x))]),
     });
     const body = await response.json();
@@ -90,9 +105,8 @@ async function ask() {
   } catch (e) {
     if (turn !== latest) return;
     at("error").textContent = e.message;
-    at("answer").textContent = "";
+    at("answer").textContent = at("details").textContent = at("caption").textContent = "";
     at("plot").replaceChildren();
-    at("caption").textContent = "";
   }
 }
 
@@ -126,23 +140,45 @@ function frame(xs, low, high, xName, yName) {
   return { x, y };
 }
 
+// of returns what a row of predictions has for a target: its mean, its std and so on.
+const of = (target, row) => (key) => row[key + (model.targets.length > 1 ? "_" + target : "")];
+
+// told is the prediction of a target in short, by the kind of the target.
+function told(target, row) {
+  const get = of(target, row);
+  switch (model.kind) {
+    case "binary": return `${target}: yes with probability ${probability(get("mean"))}`;
+    case "count": return `${target} = ${brief(get("q0.5"))}, ${brief(get("mean"))} ± ${brief(get("std"))} on average`;
+    case "ordered": return `${target}: class ${brief(get("q0.5"))}`;
+  }
+  return `${target} = ${brief(get("mean"))} ± ${brief(get("std") ?? Infinity)}`; // JSON has null for it
+}
+
+// spread tells the median, two intervals, and the probability above the threshold.
+function spread(target, row) {
+  if (model.kind === "binary") return "";
+  const get = of(target, row), limit = threshold();
+  const median = model.kind === "number" ? `median ${brief(get("q0.5"))}; ` : "";
+  const key = Object.keys(row).find((k) => k.startsWith("above_") && (model.targets.length < 2 || k.endsWith("_" + target)));
+  const above = limit === null || key === undefined ? "" : `; above ${limit} with probability ${probability(row[key])}`;
+  return `${model.targets.length > 1 ? target + ": " : ""}${median}50 % from ${brief(get("q0.25"))} to ${brief(get("q0.75"))}; 95 % from ${brief(get("lower"))} to ${brief(get("upper"))}${above}`;
+}
+
 function drawNumbers(own, along, xs, column, here) {
   at("plot").replaceChildren();
   const target = at("target").value;
-  const suffix = model.targets.length > 1 ? "_" + target : "";
-  const get = (p, key) => p[key + suffix];
-  const targets = model.targets.map((t) => {
-    const s = model.targets.length > 1 ? "_" + t : "";
-    return `${t} = ${brief(own["mean" + s])} ± ${brief(own["std" + s] ?? Infinity)}`; // JSON has null for it
-  });
-  at("answer").textContent = targets.join("\n");
+  const binary = model.kind === "binary"; // whose probability has no interval
+  const get = (p, key) => of(target, p)(binary && (key === "lower" || key === "upper") ? "mean" : key);
+  at("answer").textContent = model.targets.map((t) => told(t, own)).join("\n");
+  at("details").textContent = model.targets.map((t) => spread(t, own)).filter((s) => s !== "").join("\n");
   const share = `${Math.round(100 * (get(own, "epistemic") / (get(own, "std") ?? Infinity)) ** 2)} %`;
   if (!column) {
     at("caption").textContent = `Of the variance, ${share} would vanish with more data.`;
     return;
   }
   const all = [...along, own];
-  const { x, y } = frame(xs, Math.min(...all.map((p) => get(p, "lower"))), Math.max(...all.map((p) => get(p, "upper"))), column.name, target);
+  const low = binary ? 0 : Math.min(...all.map((p) => get(p, "lower"))), high = binary ? 1 : Math.max(...all.map((p) => get(p, "upper")));
+  const { x, y } = frame(xs, low, high, column.name, binary ? `probability of ${target}` : target);
   const path = (key, order) => order.map((i) => `${x(xs[i])},${y(get(along[i], key))}`).join(" ");
   const up = xs.map((_, i) => i);
   at("plot").append(
@@ -153,10 +189,12 @@ function drawNumbers(own, along, xs, column, here) {
       svg("line", { class: "here", x1: x(here), x2: x(here), y1: y(get(own, "lower")), y2: y(get(own, "upper")) }),
       svg("circle", { class: "dot", cx: x(here), cy: y(get(own, "mean")), r: 5 }));
   }
-  at("caption").textContent = `95 % of the targets lie inside the band, if the error bars are right. Of the variance at the dot, ${share} would vanish with more data.`;
+  const band = binary ? "The line is the probability of a yes. " : "95 % of the targets lie inside the band, if the error bars are right. The line is the mean. ";
+  at("caption").textContent = `${band}Of the variance at the dot, ${share} would vanish with more data.`;
 }
 
 function drawClasses(own) {
+  at("details").textContent = "";
   at("answer").textContent = `${model.targets[0]} = ${own.class}, with probability ${probability(own["p_" + own.class])}`;
   const classes = [...model.classes].sort((a, b) => own["p_" + b] - own["p_" + a]).slice(0, 12);
   const names = classes.map((c) => (c.length > 22 ? c.slice(0, 21) + "…" : c));
@@ -179,6 +217,7 @@ function drawClasses(own) {
 at("form").addEventListener("submit", (e) => { e.preventDefault(); ask(); });
 at("column").addEventListener("change", ask);
 at("target").addEventListener("change", ask);
+at("threshold").addEventListener("change", ask);
 at("model").addEventListener("change", (e) => choose(e.target.value));
 at("token").addEventListener("change", ask);
 at("secret").hidden = !page.token;

@@ -1,0 +1,52 @@
+package likelihood_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/fixture"
+)
+
+// countModels are Poisson's counts and negative binomial ones.
+var countModels = map[string]likelihood.Scalar{
+	"poisson": likelihood.Poisson, "size 1": likelihood.NewNegativeBinomial(1), "size 50": likelihood.NewNegativeBinomial(50),
+}
+
+// plain hides the type of a distribution, so that only its methods are known.
+type plain struct{ likelihood.Distribution }
+
+// TestCRPSOfCounts: the score is the sum over the CDF, also where the count is rare or beyond all that is likely.
+func TestCRPSOfCounts(t *testing.T) {
+	for name, model := range countModels {
+		for _, mean := range []float64{0.05, 3, 60} {
+			for _, sd := range []float64{0, 0.01, 0.3} {
+				d := likelihood.Each(model).Predict(0, math.Log(mean), sd*sd)
+				for _, y := range []float64{0, math.Ceil(mean), math.Ceil(5 * mean)} {
+					got, want := likelihood.CRPS(d, y, likelihood.Count), likelihood.CRPS(plain{d}, y, likelihood.Count)
+					fixture.Close(t, fmt.Sprintf("%s, mean %g, sd %g, y %g", name, mean, sd, y), []float64{got}, []float64{want}, 1e-9)
+				}
+			}
+		}
+	}
+	d := likelihood.Each(likelihood.Poisson).Predict(0, 0, 0.1)
+	far, farther := likelihood.CRPS(d, 1e6, likelihood.Count), likelihood.CRPS(d, 1e9, likelihood.Count)
+	fixture.Close(t, "counts beyond all that is likely", []float64{farther - far}, []float64{1e9 - 1e6}, 1e-9)
+}
+
+// TestLargeCounts: scores and quantiles of counts in the thousands agree with Gaussian counts, and take milliseconds.
+func TestLargeCounts(t *testing.T) {
+	start := time.Now()
+	for _, model := range []likelihood.Scalar{likelihood.Poisson, likelihood.NewNegativeBinomial(1000)} {
+		d := likelihood.Each(model).Predict(0, math.Log(4000), 0.03*0.03)
+		normal := likelihood.Normal{Mu: d.Mean(), Sigma: math.Sqrt(d.Variance())}
+		got := []float64{likelihood.CRPS(d, 4200, likelihood.Count), d.Quantile(0.9)}
+		want := []float64{likelihood.CRPS(normal, 4200, likelihood.Number), normal.Quantile(0.9)}
+		fixture.Close(t, fmt.Sprintf("%v, relative", model), []float64{got[0] / want[0], got[1] / want[1]}, []float64{1, 1}, 0.03)
+	}
+	if used := time.Since(start); used > 2*time.Second {
+		t.Errorf("%v", used)
+	}
+}

@@ -1,0 +1,199 @@
+package task
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/train/metric"
+)
+
+// modelled returns a regression with an observation model, and its predictions for latent means and one variance.
+func modelled(t *testing.T, name string, settings []string, means []float64, variance float64) (*Regression, *Prediction) {
+	t.Helper()
+	s, err := likelihood.Named(name, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Start(1, []float64{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Regression{Names: []string{"y", "z"}[:l.Width()], NoiseVariance: likelihood.NoiseVariance(l)}
+	if r.Model, err = likelihood.NewSpec(l, s); err != nil {
+		t.Fatal(err)
+	}
+	if l.Kind() == likelihood.Number {
+		r.Mean, r.Std = []float64{3}, []float64{2}
+	}
+	g := gp.Gaussian{Mean: means, Cov: make([]float64, len(means))}
+	for i := range g.Cov {
+		g.Cov[i] = variance
+	}
+	p := new(Prediction)
+	if err := r.fill(t.Context(), g, Observation{NoiseVariance: r.NoiseVariance, Likelihood: r.likelihood()}, PredictOptions{}, p); err != nil {
+		t.Fatal(err)
+	}
+	return r, p
+}
+
+// scoresOf returns the scores of predictions, and checks that batches do not change them.
+func scoresOf(t *testing.T, r *Regression, p *Prediction, y []float64) Scores {
+	t.Helper()
+	s, err := Task{Outputs: r}.Score(p, tensor.New(tensor.WithShape(len(y)/len(r.Names), len(r.Names)), tensor.WithBacking(y)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range s.List {
+		if !(v.StandardError >= 0) || v.Help == "" {
+			t.Errorf("score %+v, expected a standard error and help", v)
+		}
+	}
+	return s
+}
+
+func get(t *testing.T, s Scores, name string) float64 {
+	t.Helper()
+	v, ok := s.Get(name)
+	if !ok {
+		t.Fatalf("no score %s in %+v", name, s)
+	}
+	return v
+}
+
+// TestLabelScores: labels have the scores of package metric for their probabilities, and neither AUC nor AP if all
+// answers are no.
+func TestLabelScores(t *testing.T) {
+	r, p := modelled(t, "bernoulli", nil, []float64{-1, 0, 0.5, 2, -0.3, 1}, 0.4)
+	y := []float64{0, 1, 0, 1, 0, 1}
+	var b metric.Binary
+	for i, v := range y {
+		b.Add(p.Mean[i], v == 1)
+	}
+	want, err := b.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scoresOf(t, r, p, y)
+	near(t, "Brier", get(t, s, "Brier"), want.Brier.Value, 1e-15)
+	near(t, "AUC", get(t, s, "AUC"), want.AUC.Value, 1e-15)
+	near(t, "AP", get(t, s, "AP"), want.AP.Value, 1e-15)
+	if _, ok := s.Get("RMSE"); ok {
+		t.Errorf("labels have an RMSE: %+v", s)
+	}
+	s = scoresOf(t, r, p, make([]float64, 6))
+	if _, ok := s.Get("AUC"); ok || len(s.List) != 3 {
+		t.Errorf("one class only: %+v", s.List)
+	}
+}
+
+// TestOrderedScores compares the scores of ordered classes with sums over the classes.
+func TestOrderedScores(t *testing.T) {
+	r, p := modelled(t, "ordinal", []string{"classes=4"}, []float64{-2, -0.5, 0.4, 3}, 0.3)
+	y := []float64{0, 2, 1, 3}
+	rps, right := 0.0, 0.0
+	for i, v := range y {
+		d, best := p.Distribution(i, 0), 0.0
+		for k := range 4 {
+			f := d.CDF(float64(k))
+			if float64(k) >= v {
+				f--
+			}
+			rps += f * f / 4
+			if d.LogDensity(float64(k)) > d.LogDensity(best) {
+				best = float64(k)
+			}
+		}
+		if best == v {
+			right += 0.25
+		}
+	}
+	s := scoresOf(t, r, p, y)
+	near(t, "RPS", get(t, s, "RPS"), rps, 1e-9)
+	near(t, "ACC", get(t, s, "ACC"), right, 0)
+}
+
+// TestExposureScores: a count with an exposure has the scores of a count whose logarithm of the mean is larger.
+func TestExposureScores(t *testing.T) {
+	r, p := modelled(t, "poisson", []string{"exposure"}, []float64{0.2, 1, -0.5}, 0.1)
+	got := scoresOf(t, r, p, []float64{1, 2, 9, 2, 0, 2})
+	up := math.Log(2)
+	r, p = modelled(t, "poisson", nil, []float64{0.2 + up, 1 + up, -0.5 + up}, 0.1)
+	want := scoresOf(t, r, p, []float64{1, 9, 0})
+	for _, name := range []string{"NLL", "RMSE", "CRPS", "CQM", "deviance", "coverage_90", "interval_score_50", "pinball_2.5"} {
+		near(t, name, get(t, got, name), get(t, want, name), 1e-9)
+	}
+}
+
+// TestScaleScores: numbers whose scales are known and equal have the scores of a prediction with wider noise, in the
+// units of the data.
+func TestScaleScores(t *testing.T) {
+	means, h := []float64{0.2, -1, 0.7}, 0.6
+	r, p := modelled(t, "heteroscedastic", []string{"tails=gaussian"}, means, 0.3)
+	y := []float64{3.5, h, 0, h, 7, h}
+	s := scoresOf(t, r, p, y)
+	var want metric.Regression
+	for i, m := range means {
+		if err := want.Add([]float64{3 + 2*m}, []float64{4 * (0.3 + r.NoiseVariance*math.Exp(2*h))}, []float64{y[2*i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, _ := want.Result()
+	near(t, "NLL", s.NLL(), w.NLL, 1e-9)
+	near(t, "RMSE", get(t, s, "RMSE"), w.RMSE, 1e-12)
+	near(t, "CRPS", get(t, s, "CRPS"), w.CRPS, 1e-7)
+	near(t, "coverage", get(t, s, "coverage_50"), w.Held[0].Value, 1e-12)
+	near(t, "interval score", get(t, s, "interval_score_90"), w.IntervalScore[1].Value, 1e-7)
+}
+
+// TestBoundScores: with right bounds the histogram of the PIT of censored values is even, and the coverage holds.
+func TestBoundScores(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 3))
+	means := make([]float64, 4000)
+	for i := range means {
+		means[i] = rng.NormFloat64()
+	}
+	r, p := modelled(t, "censored", nil, means, 0.5)
+	var y []float64
+	for i := range means {
+		v := p.Distribution(i, 0).Draw(rng)
+		if v > 4 {
+			y = append(y, 4, likelihood.Open)
+		} else {
+			y = append(y, v, v)
+		}
+	}
+	s := scoresOf(t, r, p, y)
+	for _, share := range s.PIT[0] {
+		near(t, "PIT", share, 0.1, 0.02)
+	}
+	near(t, "coverage", get(t, s, "coverage_90"), 0.9, 0.02)
+	near(t, "CQM", get(t, s, "CQM"), 0, 0.02)
+	if get(t, s, "CRPS"); s.List[1].Name == "RMSE" {
+		t.Errorf("an RMSE of values that were not seen: %+v", s.List)
+	}
+}
+
+// TestConformalScores: the coverages and interval scores are those of the conformal intervals, and left out where the
+// calibration has too few rows.
+func TestConformalScores(t *testing.T) {
+	p := &Prediction{Targets: []string{"y"}, Mean: []float64{1, 3}, Variance: []float64{4, 16},
+		Conformal: &calibrate.Conformal{Rows: 3, Scores: []float64{1, 2, 3}}}
+	s := scoresOf(t, &Regression{Names: p.Targets, NoiseVariance: 1}, p, []float64{4.5, 12})
+	near(t, "coverage", get(t, s, "coverage_50"), 0.5, 0)
+	near(t, "interval score", get(t, s, "interval_score_50"), (8+16+4*(12-11))/2, 1e-12)
+	if _, ok := s.Get("coverage_95"); ok {
+		t.Errorf("coverage of intervals that three rows do not have: %+v", s.More)
+	}
+	text, err := json.Marshal(s.Details())
+	if err != nil || !strings.Contains(string(text), `"standard_errors":{`) || !strings.Contains(string(text), `"pit":[`) {
+		t.Errorf("document %s, error %v", text, err)
+	}
+}

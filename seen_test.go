@@ -1,0 +1,59 @@
+package valla
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/holdout"
+)
+
+// shareSeen returns what a model, written to a file and loaded, says of rows.
+func shareSeen(t *testing.T, m *Model, sets ...*data.Set) float64 {
+	t.Helper()
+	s := loaded(t, written(t, m)).Seen()
+	for _, set := range sets {
+		s.Add(set)
+	}
+	return s.Share()
+}
+
+// TestSeen: the rows of the training are found in another order, in batches and among other rows; new rows are not.
+func TestSeen(t *testing.T) {
+	o := quickTrain()
+	o.Training.Validation = new(0.0)
+	set := wave(1500, 1)
+	m, err := Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if share := shareSeen(t, m, set.Rows(holdout.Rand(1, 1).Perm(1500))); share != 1 {
+		t.Errorf("a share %g of the rows of the training", share)
+	}
+	if share := shareSeen(t, m, wave(1500, 2)); share != 0 {
+		t.Errorf("a share %g of new rows", share)
+	}
+	if share := shareSeen(t, m, set.Rows(holdout.UpTo(0, 700)), wave(1400, 3)); math.Abs(share-1.0/3) > 0.12 {
+		t.Errorf("a share %g of 700 old and 1,400 new rows", share)
+	}
+	elsewhere := *m
+	elsewhere.History = nil
+	if s := elsewhere.Seen(); s.Share() != 0 {
+		t.Errorf("a share %g without a history", s.Share())
+	}
+	moved := set.Rows(holdout.UpTo(0, 1500))
+	moved.Y.Float64s()[0]++
+	if a, b := rowHashes(set), rowHashes(moved); a[0] == b[0] || a[1] != b[1] {
+		t.Errorf("hashes %v and %v of rows of which the first differs", a[:2], b[:2])
+	}
+}
+
+// TestSeenByFit: the rows of a fit are found although the training used others.
+func TestSeenByFit(t *testing.T) {
+	m, _ := trained(t)
+	set := wave(300, 7)
+	f := fit(t, m, set, FitOptions{Settings: quickFit(), Validation: new(0.0)})
+	if share := shareSeen(t, f, set); share != 1 {
+		t.Errorf("a share %g of the rows of the fit", share)
+	}
+}

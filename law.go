@@ -153,15 +153,11 @@ func families(laws []law.Law) string {
 // lawOf returns the law of residuals. Pseudo-rows, whose targets lie on the way from one row to another, tell
 // how heavy the tails are, but neither where targets scatter more nor whether the law is skewed.
 func (d division) lawOf(ctx context.Context, r law.Residuals) (law.Law, error) {
-	o := law.Options{Family: d.law, Surely: d.transformed}
+	o := law.Options{Family: d.law, Symmetric: d.pseudo, Surely: d.transformed}
 	if d.pseudo {
 		o.Own = law.OwnNever
 	}
 	l, _, err := law.Fit(ctx, r, o)
-	if err == nil && d.pseudo && d.law == "" && l.Family == law.Mixture {
-		o.Family = law.StudentT
-		l, _, err = law.Fit(ctx, r, o)
-	}
 	return l, err
 }
 

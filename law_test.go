@@ -196,3 +196,19 @@ func TestLawTemperature(t *testing.T) {
 		near(t, "standard deviation", b.Std()[i], 2*v, 1e-9)
 	}
 }
+
+// TestPseudoRowsLaw: pseudo-rows give a symmetric t without own scales, where held-out rows with the same residuals give a
+// skewed law.
+func TestPseudoRowsLaw(t *testing.T) {
+	truth, rng, r := law.Law{Family: law.StudentT, DoF: 6, Scale: 0.8, Skew: 0.8}, rand.New(rand.NewPCG(1, 1)), law.Residuals{}
+	for range 400 {
+		r.Z, r.Features = append(r.Z, truth.Draw(rng)), append(r.Features, rng.NormFloat64())
+	}
+	l, err := division{pseudo: true}.lawOf(t.Context(), r)
+	if err != nil || l.Family != law.StudentT || l.Skew != 0 || l.Own != nil {
+		t.Errorf("law %+v of pseudo-rows, error %v", l, err)
+	}
+	if l, err = (division{}).lawOf(t.Context(), r); err != nil || l.Family == law.StudentT && l.Skew < 0.4 {
+		t.Errorf("law %+v of held-out rows, error %v", l, err)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/fixture"
@@ -40,7 +41,7 @@ func verdict(t *testing.T, m *Model, set *data.Set, o FitOptions) *Verdict {
 func TestVerdict(t *testing.T) {
 	m, set := trained(t)
 	judge := wave(50, 9)
-	f := fit(t, m, set, FitOptions{Settings: quickFit(), Judge: judge})
+	f := fit(t, m, set, FitOptions{Settings: quickFit(), Judge: judge, Law: law.Gaussian})
 	v := f.History[1].Verdict
 	alone, both := scores(t, m, judge), scores(t, f, judge)
 	near(t, "NLL of the network", v.MAPNLL, alone.NLL(), 1e-12)
@@ -118,7 +119,7 @@ func TestWorse(t *testing.T) {
 	*good = *m.Task.Outputs.(*task.Regression)
 	good.NoiseVariance /= 100 // the network alone is far too sure
 	own.Task.Outputs = good
-	better := verdict(t, &own, set, FitOptions{Settings: &toySettings{Factor: m.NoiseVariance()}, Judge: wave(50, 2)})
+	better := verdict(t, &own, set, FitOptions{Settings: &toySettings{Factor: m.NoiseVariance()}, Judge: wave(50, 2), Law: law.Gaussian})
 	if !better.Better || better.Worse() || better.Advice != "" || !strings.HasPrefix(better.String(), "better than the network alone") {
 		t.Errorf("verdict %+v", better)
 	}

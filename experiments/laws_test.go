@@ -23,7 +23,8 @@ var lawNetworks = [][]int{{20}, {50, 50}}
 // lawPair is what the benchmark measures for one network and table.
 type lawPair struct {
 	gaussian, chosen, alone float64 // mean NLL of the test rows: law gaussian, chosen law, network alone with one scalar
-	lossError               float64 // standard error of chosen − alone
+	lossError, gainError    float64 // standard errors of chosen − alone and of gaussian − chosen
+	rows                    int     // number of test rows
 	coverGaussian, cover    float64 // share of the test rows in their 50 % intervals: law gaussian, chosen law
 	law                     string  // law that was chosen
 }
@@ -56,16 +57,15 @@ func measureLaws(t *testing.T, l lawTable, hidden []int, seed uint64) (p lawPair
 	before, after := make([]float64, test.N()), make([]float64, test.N())
 	p.coverGaussian = densities(t, &gaussian, test, before)
 	p.cover = densities(t, chosen, test, after)
-	p.gaussian, p.chosen, p.law = -kernel.Mean(before), -kernel.Mean(after), law.Gaussian
+	p.gaussian, p.chosen, p.law, p.rows = -kernel.Mean(before), -kernel.Mean(after), law.Gaussian, test.N()
 	if chosen.Laws != nil {
 		p.law = chosen.Laws[0].String()
 	}
 	scalar := scalarDensities(t, net, train, test, seed)
 	p.alone = -kernel.Mean(scalar)
-	for i := range after {
-		scalar[i] -= after[i]
-	}
-	p.lossError = kernel.StandardError(scalar)
+	kernel.Sub(scalar, scalar, after)
+	kernel.Sub(before, before, after)
+	p.lossError, p.gainError = kernel.StandardError(scalar), kernel.StandardError(before)
 	return p
 }
 
@@ -117,8 +117,8 @@ func squares(t *testing.T, net *valla.Model, set *data.Set) []float64 {
 }
 
 // TestLaws: the chosen law of the residuals improves the NLL of default VaLLA by at least 0.11 in the mean over 60
-// networks. No NLL is worse than the NLL of the network alone with one scalar by two standard errors or more. 50 %
-// intervals hold 45 % to 55 % in the mean. The test prints the table in docs/likelihoods.md. It needs minutes, and
+// networks. At most 3 NLLs are worse than the NLL of the network alone with one scalar, and none by two standard errors.
+// 50 % intervals hold 45 % to 55 % in the mean. The test prints the table in docs/likelihoods.md. It needs minutes, and
 // runs with VALLA_LONG.
 func TestLaws(t *testing.T) {
 	if !fixture.Long() {
@@ -140,7 +140,12 @@ func TestLaws(t *testing.T) {
 		all = append(all, pairs...)
 	}
 	printLaws("mean", all)
-	worse, clearly, worst, off := 0, 0, math.Inf(-1), 0.0
+	checkLaws(t, all)
+}
+
+// checkLaws prints and checks how the laws compare with the Gaussian and with the network alone.
+func checkLaws(t *testing.T, all []lawPair) {
+	worse, clearly, behind, worst, off, square := 0, 0, 0, math.Inf(-1), 0.0, 0.0
 	for _, p := range all {
 		if p.loss() > 0 {
 			worse++
@@ -148,13 +153,18 @@ func TestLaws(t *testing.T) {
 		if p.loss() > 2*p.lossError {
 			clearly++
 		}
+		if p.gain() < -2*p.gainError {
+			behind++
+		}
 		worst = max(worst, p.loss())
 		off += math.Abs(p.cover-0.5) / float64(len(all))
+		square += ((p.cover-0.5)*(p.cover-0.5) - 0.25/float64(p.rows)) / float64(len(all))
 	}
-	gain := meanOf(all, lawPair.gain)
-	fmt.Printf("%d networks: gain %.4f, %d worse than the network alone, by at most %.4f; 50 %% intervals off by %.4f\n", len(all), gain, worse, worst, off)
-	cover := meanOf(all, func(p lawPair) float64 { return p.cover })
-	if gain < 0.11 || clearly > 0 || math.Abs(cover-0.5) > 0.05 {
+	beside := math.Sqrt(2 / math.Pi * max(0, square)) // mean magnitude of a Gaussian with this variance
+	gain, cover := meanOf(all, lawPair.gain), meanOf(all, func(p lawPair) float64 { return p.cover })
+	fmt.Printf("%d networks: gain %.4f, %d worse than the Gaussian by two standard errors, %d worse than the network alone, by at most %.4f; "+
+		"50 %% intervals off by %.4f, by %.4f beside the chance of the test rows\n", len(all), gain, behind, worse, worst, off, beside)
+	if gain < 0.11 || worse > 3 || clearly > 0 || math.Abs(cover-0.5) > 0.05 {
 		t.Errorf("%d are worse by two standard errors, %.1f %% of the rows are in the intervals", clearly, 100*cover)
 	}
 }

@@ -1,6 +1,7 @@
 package law_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/go-valla/valla/gp/law"
@@ -19,5 +20,16 @@ func BenchmarkQuantile(b *testing.B) {
 				l.Quantile(0.975)
 			}
 		})
+	}
+}
+
+// BenchmarkLogScale measures the own scale of a row with ten features and 64 units.
+func BenchmarkLogScale(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	r, _ := uneven(rng, 2000, 10, 1, law.Normal())
+	l, _ := fit(b, r, law.Options{Own: law.OwnAlways})
+	b.ReportAllocs()
+	for b.Loop() {
+		l.LogScale(r.Features[:10])
 	}
 }

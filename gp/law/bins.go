@@ -5,8 +5,11 @@ import (
 	"slices"
 )
 
-// binWidth is the width of a bin at 0, in units of the scale of Student's t. The width grows with the distance from 0.
-const binWidth = 0.02
+// The widths of a bin at 0, in units of the scale of Student's t.
+const (
+	mixtureBin = 0.02
+	pieceBin   = 0.004 // a piece of a skewed t may be narrow
+)
 
 // bin has sums over values that are close together, or over a part of a mixture.
 type bin struct {
@@ -25,12 +28,13 @@ type bins struct {
 	largest float64 // largest magnitude of a value, and at least 3
 }
 
-// bins returns the values outside a part, divided by the unit.
-func (f mixtureFit) bins(out part) *bins {
-	values := make([]float64, 0, len(f.values))
-	for i, v := range f.values {
+// binned returns the values outside a part, divided by the unit, in bins of a width at 0. The width grows with the
+// distance from 0.
+func binned(all []float64, out part, unit, width float64) *bins {
+	values := make([]float64, 0, len(all))
+	for i, v := range all {
 		if !out.has(i) {
-			values = append(values, v/f.unit)
+			values = append(values, v/unit)
 		}
 	}
 	slices.Sort(values)
@@ -39,7 +43,7 @@ func (f mixtureFit) bins(out part) *bins {
 	for _, v := range values {
 		if v > end {
 			b.bins = append(b.bins, bin{})
-			end = v + binWidth*(1+math.Abs(v))
+			end = v + width*(1+math.Abs(v))
 		}
 		b.bins[len(b.bins)-1].add(bin{1, v, v * v})
 	}

@@ -28,6 +28,10 @@ func (l Law) checkFamily() error {
 		return fmt.Errorf("law %q, expected %q, %q or %q", l.Family, Gaussian, StudentT, Mixture)
 	case l.Family != StudentT && l.DoF != 0:
 		return fmt.Errorf("%g degrees of freedom of a law %q, expected none", l.DoF, l.Family)
+	case l.Family != StudentT && l.Skew != 0:
+		return fmt.Errorf("skew %g of a law %q, expected none", l.Skew, l.Family)
+	case !(math.Abs(l.Skew) <= maxSkew):
+		return fmt.Errorf("skew %g of a law, expected %d to %d", l.Skew, -maxSkew, maxSkew)
 	case single && parts > 0:
 		return fmt.Errorf("%d numbers of a mixture in a law %q, expected none", parts, l.Family)
 	case single && !positive(l.Scale):

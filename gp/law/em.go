@@ -51,7 +51,7 @@ func (f mixtureFit) cross(parts [folds]part) (best mixture, densities []float64)
 
 // fit returns a mixture of the values outside a part, with a number of shifted parts.
 func (f mixtureFit) fit(out part, count int) mixture {
-	b := f.bins(out)
+	b := binned(f.values, out, f.unit, mixtureBin)
 	m := b.start(count)
 	b.iterate(m, mostIterations)
 	for k := range m.weights {

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // The prior of Student's t. The density of 1/ν falls like e^{−shrink/ν}. The prior of the log of the standard
@@ -19,29 +21,34 @@ const (
 // largestLog bounds the log of a scale, for residuals that are all 0.
 const largestLog = 12.0
 
-// The range of 1/ν in a fit.
-const (
-	leastInverse = 1e-3
-	mostInverse  = 1 / MinDoF
-)
+// mostInverse is the largest 1/ν in a fit.
+const mostInverse = 1 / MinDoF
+
+// leastInverse returns the smallest 1/ν of a fit to n rows, and so the largest ν. Rows without outliers do not prove
+// that there are none: a Gaussian in place of the t with 45 + n/50 degrees of freedom gains less than n rows can show,
+// and loses far more by a single row 10 standard deviations away.
+func leastInverse(n int) float64 { return 1 / (45 + float64(n)/50) }
 
 // estimate fits Student's t to residuals.
 type estimate struct {
 	squares []float64 // squared residuals [n]
 	out     part      // rows that the fit leaves out
-	rows    float64   // spreadRows, or 0 for a fit whose standard deviation is free
+	rows    float64   // number of rows that the prior of the standard deviation is worth
 	log     float64   // log of the scale, so far
 	dof     float64   // ν, so far
 }
 
-// fitStudent returns the t of highest posterior density for squared residuals without the rows of out.
-func fitStudent(squares []float64, out part) student {
-	return estimate{squares: squares, out: out, rows: spreadRows}.fit()
+// fitStudent returns the t of highest posterior density for values without the rows of out. The prior of its standard
+// deviation is worth a number of rows.
+func fitStudent(values []float64, out part, rows float64) student {
+	squares := make([]float64, len(values))
+	kernel.Square(squares, values)
+	return estimate{squares: squares, out: out, rows: rows}.fit()
 }
 
 // fit returns the t of highest posterior density.
 func (e estimate) fit() student {
-	lo, hi := leastInverse, mostInverse
+	lo, hi := leastInverse(len(e.squares)), mostInverse
 	atLo := e.slope(lo)
 	if atLo <= 0 {
 		return e.student()
@@ -72,7 +79,7 @@ func (e estimate) fit() student {
 }
 
 // student returns the t so far.
-func (e *estimate) student() student { return student{e.dof, math.Exp(e.log)} }
+func (e *estimate) student() student { return student{dof: e.dof, scale: math.Exp(e.log)} }
 
 // slope sets ν to 1/inverse and the scale to its best value, and returns the derivative of the log posterior by 1/ν.
 func (e *estimate) slope(inverse float64) float64 {
@@ -97,6 +104,12 @@ func (e *estimate) prior() (slope, curvature float64) {
 	return -2 * e.rows * spreadWidth * x, 2 * e.rows * (1 - x*x)
 }
 
+// logPrior returns the log of the prior density.
+func (e *estimate) logPrior() float64 {
+	x := e.log - 0.5*math.Log1p(-2/e.dof)
+	return -shrink/e.dof - 2*e.rows*spreadWidth*spreadWidth*math.Log(math.Cosh(x/spreadWidth))
+}
+
 // rescale sets the scale to its best value for ν. The derivative of the log posterior by the log of the scale falls
 // everywhere, so Newton's steps with a bound find its only root.
 func (e *estimate) rescale() {
@@ -118,12 +131,12 @@ func (e *estimate) rescale() {
 	}
 }
 
-// logDensities sets dst to the log densities of the rows of p, which have these squared residuals, minus the log
-// scales h of the rows. A nil h is 0.
-func (s student) logDensities(dst, squares, h []float64, p part) {
-	constant, factor := s.logConstant(), 1/(s.scale*s.scale)
+// logDensities sets dst to the log densities of the values of p, minus the log scales h of the rows. A nil h is 0.
+func (s student) logDensities(dst, values, h []float64, p part) {
+	constant, u := s.logConstant(), s.unit()
 	for i := p.from; i < p.to; i++ {
-		dst[i] = constant + s.decay(factor*squares[i])
+		y := u.distance(values[i])
+		dst[i] = constant + s.decay(y*y)
 		if h != nil {
 			dst[i] -= h[i]
 		}

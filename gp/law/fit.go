@@ -41,19 +41,23 @@ type Options struct {
 	Family string // Gaussian, StudentT or Mixture; "" chooses
 	Own    string // OwnChosen, OwnAlways or OwnNever
 	Seed   uint64 // seed of the units of h(x)
-	// Surely says that Student's t, like other laws, is taken only if it raises the mean log density by two standard
-	// errors: for targets that are an exponential of y, and have no mean under a t.
+	// Symmetric says that a t is not skewed, and that a mixture is not chosen: the residuals do not tell how the law is
+	// skewed.
+	Symmetric bool
+	// Surely says that Student's t, with and without an own scale, is taken only if it raises the mean log density by
+	// two standard errors: for targets that are an exponential of y, and have no mean under a t.
 	Surely bool
 }
 
 // Fit fits a law to residuals. The same residuals and options give the same law.
 //
-// Unless the options name a family, Fit divides the rows into five ranges, and the fit to the others predicts the log
-// densities of a range. If the rows are in the order of time, every law has therefore to hold at another time.
-// Student's t replaces the Gaussian unless its mean log density is lower by more than a standard error. An own scale
-// h(x), or else a scale that takes back a part of what V says, and after it a mixture, are taken only if they raise the
-// mean log density by two standard errors; see [Candidate]. The prior of the t leads to the Gaussian with few rows. Fewer than [LeastRows] rows give the Gaussian
-// for all options.
+// Unless the options name a family, the law is at first Student's t of two pieces, which may be skewed. Its prior leads
+// to the Gaussian with few rows, but its tails stay as heavy as the rows permit. For all further choices Fit divides the
+// rows into five ranges, and the fit to the others predicts the log densities of a range. If the rows are in the order
+// of time, every law has therefore to hold at another time. An own scale h(x), or else a scale that takes back a part of
+// what V says, is taken if it raises the mean log density by 1 + 45/n standard errors, where n is the number of rows. A
+// mixture must raise it by two standard errors; see [Candidate] and the option Surely. Where the mean residual drifts,
+// the law is symmetric; see [Report]. Fewer than [LeastRows] rows give the Gaussian for all options.
 func Fit(ctx context.Context, r Residuals, o Options) (Law, Report, error) {
 	if err := o.check(); err != nil {
 		return Law{}, Report{}, err

@@ -74,8 +74,8 @@ func TestRecovery(t *testing.T) {
 	near(t, "variance over the truth", l.Variance()/truth.Variance(), 1, 0.07)
 }
 
-// TestShrinkage: 20 rows that look like a Gaussian give almost the Gaussian, and so do 20 rows that are a little
-// wider in the tails. Strong outliers give heavy tails.
+// TestShrinkage: 20 rows that look like a Gaussian give almost the Gaussian, whose tails are as heavy as 20 rows permit,
+// and so do 20 rows that are a little wider in the tails. Strong outliers give heavy tails.
 func TestShrinkage(t *testing.T) {
 	g := law.Normal()
 	var calm law.Residuals
@@ -83,12 +83,12 @@ func TestShrinkage(t *testing.T) {
 		calm.Z = append(calm.Z, g.Quantile((float64(i)+0.5)/20))
 	}
 	l, _ := fit(t, calm, law.Options{Family: law.StudentT})
-	if l.DoF < 500 || math.Abs(l.Scale-1) > 0.03 {
-		t.Errorf("Gaussian rows: %+v", l)
+	if l.DoF < 45 || l.DoF > 46 || math.Abs(l.Scale-1) > 0.03 || math.Abs(l.Skew) > 0.01 {
+		t.Errorf("Gaussian rows: %+v", numbers(l))
 	}
 	calm.Z[0], calm.Z[19] = -2.8, 2.6
 	if l, _ = fit(t, calm, law.Options{Family: law.StudentT}); l.DoF < 30 || math.Abs(l.Scale-1) > 0.1 {
-		t.Errorf("wider rows: %+v", l)
+		t.Errorf("wider rows: %+v", numbers(l))
 	}
 	calm.Z[3], calm.Z[11] = -9, 14
 	if l, _ = fit(t, calm, law.Options{}); l.Family != law.StudentT || l.DoF > 5 {
@@ -202,6 +202,39 @@ func TestChoices(t *testing.T) {
 	few, report := fit(t, law.Residuals{Z: []float64{1, 200, -3}}, law.Options{Family: law.StudentT})
 	if !reflect.DeepEqual(few, law.Normal()) || !strings.Contains(report.String(), "3 held-out rows are fewer than 10") {
 		t.Errorf("three rows: %+v, %v", few, report)
+	}
+}
+
+// TestSymmetric: residuals whose mean changes along the rows, and the option Symmetric, give a symmetric law, and the
+// report says so. Otherwise the same skewed residuals give a skewed law.
+func TestSymmetric(t *testing.T) {
+	truth := law.Law{Family: law.StudentT, DoF: 6, Scale: 0.8, Skew: 0.6}
+	even := draws(truth, 800, 1)
+	moving := draws(truth, 800, 1)
+	for i := range moving.Z {
+		moving.Z[i] += math.Sin(float64(i) / 60)
+	}
+	if l, report := fit(t, even, law.Options{}); l.Skew < 0.3 && l.Family == law.StudentT || report.Drift != 0 {
+		t.Errorf("even residuals: %v, %v", numbers(l), report)
+	}
+	if l, report := fit(t, moving, law.Options{}); l.Family != law.StudentT || l.Skew != 0 || report.Drift < 8 || !strings.Contains(report.String(), "so the law is symmetric") {
+		t.Errorf("moving residuals: %v, %v", numbers(l), report)
+	}
+	if l, _ := fit(t, even, law.Options{Symmetric: true}); l.Family != law.StudentT || l.Skew != 0 {
+		t.Errorf("the option Symmetric: %v", numbers(l))
+	}
+	if l, _ := fit(t, moving, law.Options{Family: law.Mixture}); l.Family != law.Mixture {
+		t.Errorf("the wanted mixture: %s", l)
+	}
+}
+
+// TestOutlierCosts: a law of 70 rows without outliers costs far less than the Gaussian where a fresh row is 12 standard
+// deviations away.
+func TestOutlierCosts(t *testing.T) {
+	g := law.Normal()
+	l, _ := fit(t, draws(law.Law{Family: law.Mixture, Weights: []float64{0.5, 0.5}, Shifts: []float64{-0.5, 0.5}, Scales: []float64{0.8, 0.8}}, 70, 3), law.Options{Family: law.StudentT})
+	if gain := l.LogDensity(12) - g.LogDensity(12); gain < 30 {
+		t.Errorf("the log density of a row 12 standard deviations away is %g above the Gaussian's with %v", gain, numbers(l))
 	}
 }
 

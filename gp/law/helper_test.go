@@ -22,3 +22,6 @@ func ownScale() *law.OwnScale {
 		Slopes: []float64{1, -1, 0, 0.5, 0, 0}, Bias: []float64{0, 1}, Output: []float64{0.3, -0.4}, Offset: 0.05, Lowest: -1, Highest: 1.5,
 	}
 }
+
+// numbers returns the numbers of a t, which a Law does not print.
+func numbers(l law.Law) []float64 { return []float64{l.DoF, l.Scale, l.Skew} }

@@ -8,51 +8,121 @@ import (
 	"pgregory.net/rapid"
 )
 
-// squaresOf returns n squared draws of a law.
-func squaresOf(l Law, n int, seed uint64) []float64 {
+// valuesOf returns n draws of a law.
+func valuesOf(l Law, n int, seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	out := make([]float64, n)
 	for i := range out {
-		z := l.Draw(rng)
-		out[i] = z * z
+		out[i] = l.Draw(rng)
 	}
 	return out
 }
 
 // posterior returns the log posterior density of a t, from its definition.
-func posterior(s student, squares []float64) (sum float64) {
-	for _, q := range squares {
-		sum += s.logDensity(math.Sqrt(q))
+func posterior(s student, values []float64) (sum float64) {
+	for _, z := range values {
+		sum += s.logDensity(z)
 	}
-	x := 0.5 * math.Log(s.variance())
-	return sum - shrink/s.dof - 2*spreadRows*spreadWidth*spreadWidth*math.Log(math.Cosh(x/spreadWidth))
+	x := math.Log(s.scale) + 0.5*math.Log(s.dof/(s.dof-2)) // before the skewness
+	return sum - shrink/s.dof - 2*spreadRows*spreadWidth*spreadWidth*math.Log(math.Cosh(x/spreadWidth)) - 0.5*s.skew*s.skew/(skewWidth*skewWidth)
 }
 
-// TestEstimate compares the fit of a t with a search on a grid around the whole range.
+// TestEstimate compares the fit of a symmetric t with a search on a grid around the whole range, and the fit of a t of two
+// pieces, whose posterior may have several maxima, with its neighbours.
 func TestEstimate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		truth := Law{Family: StudentT, DoF: rapid.Float64Range(MinDoF, 50).Draw(t, "dof"), Scale: rapid.Float64Range(0.1, 3).Draw(t, "scale")}
-		squares := squaresOf(truth, rapid.IntRange(10, 120).Draw(t, "rows"), rapid.Uint64().Draw(t, "seed"))
-		got := fitStudent(squares, part{})
-		best := posterior(got, squares)
-		for _, change := range []float64{0.5, 0.8, 0.95, 0.99, 1, 1.01, 1.05, 1.25, 2} {
-			for _, factor := range []float64{0.7, 0.97, 1, 1.03, 1.4} {
-				other := student{max(MinDoF, min(1/leastInverse, got.dof*change)), got.scale * factor}
-				if better := posterior(other, squares); better > best+1e-3 {
-					t.Fatalf("log posterior %g of %+v, and %g of %+v", best, got, better, other)
+		truth := Law{Family: StudentT, DoF: rapid.Float64Range(MinDoF, 50).Draw(t, "dof"), Scale: rapid.Float64Range(0.1, 3).Draw(t, "scale"), Skew: rapid.Float64Range(-1, 1).Draw(t, "skew")}
+		values := valuesOf(truth, rapid.IntRange(10, 120).Draw(t, "rows"), rapid.Uint64().Draw(t, "seed"))
+		most := 1 / leastInverse(len(values))
+		compare := func(got student, tol float64, changes, factors, skews []float64) {
+			best := posterior(got, values)
+			for _, change := range changes {
+				for _, factor := range factors {
+					for _, skew := range skews {
+						other := student{max(MinDoF, min(most, got.dof*change)), got.scale * factor, got.skew + skew}
+						if better := posterior(other, values); better > best+tol {
+							t.Fatalf("log posterior %g of %+v, and %g of %+v", best, got, better, other)
+						}
+					}
 				}
 			}
 		}
+		compare(fitStudent(values, part{}, spreadRows), 1e-3, []float64{0.5, 0.8, 0.95, 0.99, 1, 1.01, 1.05, 1.25, 2}, []float64{0.7, 0.97, 1, 1.03, 1.4}, []float64{0})
+		compare(fitPieces(values, part{}, spreadRows), 0.03, []float64{0.9, 1, 1.1}, []float64{0.97, 1, 1.03}, []float64{-0.05, 0, 0.05})
 	})
 }
 
 // TestLeftOut: a fit without a part of the rows is the fit to the other rows.
 func TestLeftOut(t *testing.T) {
-	squares := squaresOf(Law{Family: StudentT, DoF: 4, Scale: 1}, 90, 1)
-	got := fitStudent(squares, part{30, 60})
-	want := fitStudent(append(squares[:30:30], squares[60:]...), part{})
-	if math.Abs(got.dof/want.dof-1) > 1e-3 || math.Abs(got.scale/want.scale-1) > 1e-4 {
-		t.Errorf("%+v without the rows, want %+v", got, want)
+	values := valuesOf(Law{Family: StudentT, DoF: 4, Scale: 1, Skew: 0.4}, 90, 1)
+	for name, fit := range map[string]func([]float64, part, float64) student{"symmetric": fitStudent, "two pieces": fitPieces} {
+		got := fit(values, part{30, 60}, spreadRows)
+		want := fit(append(values[:30:30], values[60:]...), part{}, spreadRows)
+		if math.Abs(got.dof/want.dof-1) > 0.01 || math.Abs(got.scale/want.scale-1) > 1e-3 || math.Abs(got.skew-want.skew) > 1e-3 {
+			t.Errorf("%s: %+v without the rows, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestSkewFound: the skewness of many draws is found, and of few draws it is between 0 and the truth in the mean.
+func TestSkewFound(t *testing.T) {
+	for _, skew := range []float64{-0.6, 0, 0.3} {
+		truth := Law{Family: StudentT, DoF: 5, Scale: 0.7, Skew: skew}
+		got := fitPieces(valuesOf(truth, 20_000, 3), part{}, spreadRows)
+		if math.Abs(got.skew-skew) > 0.03 || math.Abs(got.scale-0.7) > 0.02 || math.Abs(1/got.dof-0.2) > 0.02 {
+			t.Errorf("%+v, want a skewness of %g", got, skew)
+		}
+		mean := 0.0
+		for seed := range uint64(40) {
+			mean += fitPieces(valuesOf(truth, 40, seed), part{}, spreadRows).skew / 40
+		}
+		if math.Abs(mean-0.65*skew) > 0.35*math.Abs(skew)+0.05 {
+			t.Errorf("mean skewness %g of 40 draws, the truth is %g", mean, skew)
+		}
+	}
+}
+
+// TestScores compares the scores with differences of log densities by the log scale. Rows that are left out have none.
+func TestScores(t *testing.T) {
+	s := student{dof: 4, scale: 0.6, skew: 0.5}
+	values := valuesOf(Law{Family: StudentT, DoF: s.dof, Scale: s.scale, Skew: s.skew}, 50, 1)
+	scores := make([]float64, len(values))
+	s.scores(scores, values, part{10, 20})
+	for i, z := range values {
+		const step = 1e-6
+		want := (s.logDensity(z*math.Exp(-step)) - step - s.logDensity(z*math.Exp(step)) - step) / (2 * step)
+		if i >= 10 && i < 20 {
+			want = 0
+		}
+		if math.Abs(scores[i]-want) > 1e-6 {
+			t.Errorf("score %g of the value %g, want %g", scores[i], z, want)
+		}
+	}
+}
+
+// TestDriftPrior: where the residuals drift, the law stays closer to the standard deviation 1.
+func TestDriftPrior(t *testing.T) {
+	values := valuesOf(Law{Family: StudentT, DoF: 8, Scale: 0.4}, 1000, 2)
+	c := newChoice(Residuals{Z: values}, Options{Symmetric: true})
+	free := c.fit(values, part{}, spreadRows)
+	c.report.Drift = 100
+	if held := c.fit(values, part{}, spreadRows); !(math.Sqrt(held.variance()) > math.Sqrt(free.variance())+0.1 && held.variance() < 1) {
+		t.Errorf("variance %g with a drift, %g without", held.variance(), free.variance())
+	}
+}
+
+// TestDrift: residuals whose mean changes along the rows have a large drift, and independent residuals have none.
+func TestDrift(t *testing.T) {
+	values, largest := valuesOf(Law{Family: StudentT, DoF: 3, Scale: 1, Skew: 1}, 500, 1), 0.0
+	for seed := range uint64(200) {
+		even := valuesOf(Law{Family: StudentT, DoF: 3, Scale: 1, Skew: 1}, 50+10*int(seed), seed)
+		largest = max(largest, driftOf(even, foldsOf(len(even))))
+	}
+	for i := range values {
+		values[i] += 3 * math.Sin(float64(i)/50)
+	}
+	if drift := driftOf(values, foldsOf(500)); drift < 10 || largest > mostDrift || driftOf(make([]float64, 10), foldsOf(10)) != 1 {
+		t.Errorf("drift %g, and at most %g without drift", drift, largest)
 	}
 }
 
@@ -64,12 +134,11 @@ func TestScoring(t *testing.T) {
 	for i := range r.Features {
 		r.Features[i] = rng.NormFloat64()
 	}
-	squares := make([]float64, n)
+	noise := Law{Family: StudentT, DoF: 5, Scale: 0.7, Skew: 0.5}
 	for i := range r.Z {
-		r.Z[i] = math.Exp(0.7*r.Features[i*d]) * rng.NormFloat64()
-		squares[i] = r.Z[i] * r.Z[i]
+		r.Z[i] = math.Exp(0.7*r.Features[i*d]) * noise.Draw(rng)
 	}
-	f := newOwnFit(r, squares, 1)
+	f := newOwnFit(r, 1, func(values []float64, out part) student { return fitPieces(values, out, spreadRows) })
 	f.cross(foldsOf(n))
 	var s *scoring
 	f.path(f.grams[folds], part{}, 1, func(_ int, now *scoring) { s = now })
@@ -83,7 +152,7 @@ func TestScoring(t *testing.T) {
 			for p, b := range s.coefficients {
 				h += b * f.row(i)[p]
 			}
-			sum += s.law.logDensity(math.Sqrt(squares[i])*math.Exp(-h)) - h
+			sum += s.law.logDensity(r.Z[i]*math.Exp(-h)) - h
 		}
 		for _, b := range s.coefficients {
 			sum -= 0.5 * precision * b * b
@@ -114,7 +183,7 @@ func TestMixtureFit(t *testing.T) {
 		values[i] = truth.Draw(rng)
 		want += truth.LogDensity(values[i])
 	}
-	b := mixtureFit{values: values, unit: 1}.bins(part{})
+	b := binned(values, part{}, 1, mixtureBin)
 	rows := 0.0
 	for _, x := range b.bins {
 		rows += x.count

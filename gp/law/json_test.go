@@ -29,6 +29,25 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestFormerJSON: laws of files from before laws could be skewed are read as they were written.
+func TestFormerJSON(t *testing.T) {
+	const own = `"own":{"mean":[0,1,2],"inverse":[1,0.5,0],"linear":[0.1,-0.2,3],"inputs":[0,1,2,1,1,0],"slopes":[1,-1,0,0.5,0,0],"bias":[0,1],"output":[0.3,-0.4],"offset":0.05,"lowest":-1,"highest":1.5}`
+	for text, want := range map[string]law.Law{
+		`{"family":"student-t","dof":4.5,"scale":0.8}`:             {Family: law.StudentT, DoF: 4.5, Scale: 0.8},
+		`{"family":"student-t","dof":4.5,"scale":0.8,` + own + `}`: {Family: law.StudentT, DoF: 4.5, Scale: 0.8, Own: ownScale()},
+		`{"family":"mixture","weights":[0.5,0.5],"shifts":[-1,1],"scales":[1,2],` + own + `}`: {Family: law.Mixture, Weights: []float64{0.5, 0.5},
+			Shifts: []float64{-1, 1}, Scales: []float64{1, 2}, Own: ownScale()},
+	} {
+		var read law.Law
+		if err := json.Unmarshal([]byte(text), &read); err != nil || !reflect.DeepEqual(read, want) {
+			t.Errorf("%+v from %s, error %v", read, text, err)
+		}
+		if written, err := json.Marshal(read); err != nil || string(written) != text {
+			t.Errorf("%s is written as %s, error %v", text, written, err)
+		}
+	}
+}
+
 // TestBadJSON: every wrong law is refused in one line, and the old value stays.
 func TestBadJSON(t *testing.T) {
 	const own = `{"family":"gaussian","scale":1,"own":{"mean":[0],"inverse":[1],"linear":[1],`
@@ -41,6 +60,8 @@ func TestBadJSON(t *testing.T) {
 		`{"family":"gaussian"}`:                                                       "scale 0",
 		`{"family":"gaussian","scale":1,"dof":3}`:                                     "3 degrees of freedom",
 		`{"family":"gaussian","scale":1,"weights":[1]}`:                               "1 numbers of a mixture",
+		`{"family":"gaussian","scale":1,"skew":1}`:                                    "skew 1 of a law \"gaussian\"",
+		`{"family":"student-t","scale":1,"dof":3,"skew":4}`:                           "skew 4 of a law, expected -3 to 3",
 		`{"family":"student-t","scale":1,"dof":2}`:                                    "2 degrees of freedom of a law, expected 2.1",
 		`{"family":"student-t","scale":1,"dof":1e9}`:                                  "1e+09 degrees of freedom",
 		`{"family":"mixture"}`:                                                        "a mixture of 0 weights",
@@ -87,4 +108,18 @@ func TestLogScale(t *testing.T) {
 	l.Own.Lowest, l.Own.Highest = -0.1, 0.1
 	near(t, "below the range", l.LogScale([]float64{-3, 7, 0}), -0.1, 0)
 	near(t, "above the range", l.LogScale([]float64{3, -5, 0}), 0.1, 0)
+}
+
+// TestManyTerms: an own scale with more units than a fit makes is computed from the same formula.
+func TestManyTerms(t *testing.T) {
+	own := &law.OwnScale{Mean: []float64{1}, Inverse: []float64{2}, Linear: []float64{0.5}, Offset: 0.1, Lowest: -100, Highest: 100}
+	want := 0.5*0.6 - 0.1
+	for m := range 400 {
+		slope := float64(m) / 100
+		own.Inputs, own.Slopes = append(own.Inputs, 0, 0, 0), append(own.Slopes, slope, -1, 0)
+		own.Bias, own.Output = append(own.Bias, 0.2), append(own.Output, 0.01)
+		want += 0.01 * math.Tanh(0.2+(slope-1)*0.6)
+	}
+	l := law.Law{Family: law.Gaussian, Scale: 1, Own: own}
+	near(t, "h(x)", l.LogScale([]float64{1.3}), want, 1e-12)
 }

@@ -1,7 +1,7 @@
 // Package law fits the distribution of standardised residuals. For one target, a posterior gives the mean g and
 // the variance V of each row. The residual of a row is z = (y − g)/√V. A [Law] says y = g + √V·e^{h(x)}·Z, where Z
 // has mean 0, so the mean of the target stays g. [Fit] estimates Z and h from held-out rows, and returns the Gaussian
-// where the rows do not support another law.
+// if there are few.
 package law
 
 import (
@@ -14,7 +14,7 @@ import (
 // The families of a [Law].
 const (
 	Gaussian = "gaussian"  // Z is a Gaussian
-	StudentT = "student-t" // Z is a multiple of Student's t
+	StudentT = "student-t" // Z is a multiple of Student's t, or of a t of two pieces with different widths
 	Mixture  = "mixture"   // Z is a mixture of shifted Gaussians with mean 0
 )
 
@@ -31,7 +31,8 @@ const MaxParts = 6
 type Law struct {
 	Family  string    `json:"family"`            // Gaussian, StudentT or Mixture
 	DoF     float64   `json:"dof,omitempty"`     // degrees of freedom ν of Student's t, at least MinDoF
-	Scale   float64   `json:"scale,omitempty"`   // Z is Scale times a standard Gaussian or a standard t
+	Scale   float64   `json:"scale,omitempty"`   // Z is Scale times a standard Gaussian, a standard t, or a shifted t of two pieces
+	Skew    float64   `json:"skew,omitempty"`    // κ: a t is e^−κ times as wide below a point, and e^κ times as wide above it
 	Weights []float64 `json:"weights,omitempty"` // weights w of the parts of a mixture, Σ w = 1
 	Shifts  []float64 `json:"shifts,omitempty"`  // means δ of the parts, Σ wδ = 0
 	Scales  []float64 `json:"scales,omitempty"`  // standard deviations of the parts
@@ -121,7 +122,7 @@ func (l *Law) parts() mixture { return mixture{l.Weights, l.Shifts, l.Scales} }
 // student returns Student's t of the law. The Gaussian has an infinite number of degrees of freedom.
 func (l *Law) student() student {
 	if l.Family == Gaussian {
-		return student{math.Inf(1), l.Scale}
+		return student{dof: math.Inf(1), scale: l.Scale}
 	}
-	return student{l.DoF, l.Scale}
+	return student{l.DoF, l.Scale, l.Skew}
 }

@@ -26,6 +26,8 @@ func laws() map[string]law.Law {
 	for _, dof := range []float64{law.MinDoF, 3, 4.5, 10, 99, 101, 1000} {
 		out[fmt.Sprint("student-t ", dof)] = law.Law{Family: law.StudentT, Scale: 0.6, DoF: dof}
 	}
+	out["right-skewed student-t"] = law.Law{Family: law.StudentT, Scale: 0.6, DoF: law.MinDoF, Skew: 0.7}
+	out["left-skewed student-t"] = law.Law{Family: law.StudentT, Scale: 1.5, DoF: 4.5, Skew: -1.2}
 	return out
 }
 
@@ -52,11 +54,12 @@ func TestIntegrals(t *testing.T) {
 		if err := l.Check(); err != nil {
 			t.Fatal(name, err)
 		}
+		join := l.Quantile(1 / (1 + math.Exp(2*l.Skew))) // where the pieces of a skew t meet
 		density := func(z float64) float64 { return math.Exp(l.LogDensity(z)) }
-		near(t, name+": integral of the density", integral(density), 1, 1e-9)
-		near(t, name+": mean", integral(func(z float64) float64 { return z * density(z) }), 0, 1e-9)
+		near(t, name+": integral of the density", integral(density, join), 1, 1e-9)
+		near(t, name+": mean", integral(func(z float64) float64 { return z * density(z) }, join), 0, 1e-9)
 		if l.DoF == 0 || l.DoF > 4 {
-			square := integral(func(z float64) float64 { return z * z * density(z) })
+			square := integral(func(z float64) float64 { return z * z * density(z) }, join)
 			near(t, name+": variance", square/l.Variance(), 1, 1e-9)
 		}
 		scale := math.Sqrt(l.Variance())
@@ -67,7 +70,7 @@ func TestIntegrals(t *testing.T) {
 					return l.CDF(v) * l.CDF(v)
 				}
 				return l.Survival(v) * l.Survival(v)
-			}, z)
+			}, z, join)
 			near(t, fmt.Sprintf("%s: CRPS at %g", name, z), l.CRPS(z), crps, 1e-7*max(scale, 1))
 			near(t, name+": tails", l.CDF(z)+l.Survival(z), 1, 1e-14)
 			below := integral(func(v float64) float64 {
@@ -75,7 +78,7 @@ func TestIntegrals(t *testing.T) {
 					return 0
 				}
 				return density(v)
-			}, z)
+			}, z, join)
 			near(t, fmt.Sprintf("%s: CDF at %g", name, z), l.CDF(z), below, 1e-8*below)
 		}
 	}
@@ -152,6 +155,33 @@ func TestProperties(t *testing.T) {
 			t.Fatalf("the CRPS %g at %g is below the CRPS at the median", l.CRPS(z), z)
 		}
 	})
+}
+
+// TestTwoPieces compares the density of a skewed t with its definition: two halves of a t of different widths, shifted so
+// that the mean is 0. The law of −Z has the skewness −κ.
+func TestTwoPieces(t *testing.T) {
+	const dof, scale, skew = 6.0, 0.7, 0.4
+	l := law.Law{Family: law.StudentT, DoF: dof, Scale: scale, Skew: skew}
+	mirrored := l
+	mirrored.Skew = -skew
+	half := 2 * math.Sqrt(dof) * math.Gamma((dof+1)/2) / ((dof - 1) * math.Sqrt(math.Pi) * math.Gamma(dof/2)) // E|T|
+	shift := half * (math.Exp(skew) - math.Exp(-skew))
+	constant := math.Gamma((dof+1)/2) / (math.Sqrt(dof*math.Pi) * math.Gamma(dof/2))
+	for _, z := range []float64{-30, -2, -0.7, -0.1, 0, 0.4, 1, 5, 200} {
+		x := z/scale + shift
+		y := x * math.Exp(-skew)
+		if x < 0 {
+			y = x * math.Exp(skew)
+		}
+		want := 2 / (math.Exp(skew) + math.Exp(-skew)) / scale * constant * math.Pow(1+y*y/dof, -(dof+1)/2)
+		near(t, fmt.Sprintf("density at %g over the definition", z), math.Exp(l.LogDensity(z))/want, 1, 1e-12)
+		near(t, fmt.Sprintf("log density of −Z at %g", z), mirrored.LogDensity(-z), l.LogDensity(z), 1e-12)
+		near(t, fmt.Sprintf("CDF of −Z at %g", z), mirrored.CDF(-z), l.Survival(z), 1e-14)
+		near(t, fmt.Sprintf("CRPS of −Z at %g", z), mirrored.CRPS(-z), l.CRPS(z), 1e-11)
+	}
+	for _, p := range []float64{1e-6, 0.3, 0.5, 0.9} {
+		near(t, fmt.Sprintf("quantile %g of −Z", 1-p), mirrored.Quantile(1-p), -l.Quantile(p), 1e-9)
+	}
 }
 
 // TestTails compares log densities 50 scales out with their formulas.

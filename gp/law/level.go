@@ -28,16 +28,8 @@ func (c *choice) tryLevel() {
 		for i := range h {
 			h[i] = own.at(c.residuals.row(i))
 		}
-		try := *c
-		try.rescale(h)
-		densities := try.crossStudent(spreadRows)
-		found := compare(fmt.Sprintf("%s with %g of the standard deviation taken back", StudentT, share), densities, c.densities)
-		if found.Taken = found.significant(); found.Taken {
-			c.rescale(h)
-			c.densities, c.law = densities, c.fitted()
-			c.law.Own = own
-		}
-		c.report.Tried = append(c.report.Tried, found)
+		name := fmt.Sprintf("%s with %g of the standard deviation taken back", StudentT, share)
+		c.try(name, h, false, func() *OwnScale { return own })
 	}
 }
 

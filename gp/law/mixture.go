@@ -32,7 +32,7 @@ func (m mixture) logPart(k int, z float64) float64 {
 // tail returns P(Z > z) if upper is set, and P(Z ≤ z) otherwise. Both are exact in the tails.
 func (m mixture) tail(z float64, upper bool) (p float64) {
 	for k, w := range m.weights {
-		p += w * student{math.Inf(1), m.scales[k]}.tail(z-m.shifts[k], upper)
+		p += w * student{dof: math.Inf(1), scale: m.scales[k]}.tail(z-m.shifts[k], upper)
 	}
 	return p
 }

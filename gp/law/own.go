@@ -46,16 +46,38 @@ func (l *Law) Features() int {
 	return len(l.Own.Mean)
 }
 
+// onStack is the number of terms for which h(x) needs no allocation.
+const onStack = 256
+
 // at returns h(x).
 func (o *OwnScale) at(x []float64) float64 {
-	h := -o.Offset
-	for d, b := range o.Linear {
-		h += b * o.scaled(x, d)
+	var buffer [onStack]float64
+	d := len(o.Linear)
+	terms := buffer[:]
+	if n := d + len(o.Output); n <= onStack {
+		terms = terms[:n]
+	} else {
+		terms = make([]float64, n)
 	}
-	for m, b := range o.Output {
-		h += b * o.unit(x, m)
-	}
+	o.terms(terms, x)
+	h := kernel.Dot(o.Linear, terms[:d]) + kernel.Dot(o.Output, terms[d:]) - o.Offset
 	return max(o.Lowest, min(o.Highest, h))
+}
+
+// terms sets dst to the terms of h(x) at a row, without their coefficients: the scaled features, and the units.
+func (o *OwnScale) terms(dst, x []float64) {
+	d := len(o.Linear)
+	for j := range d {
+		dst[j] = o.scaled(x, j)
+	}
+	units := dst[d:]
+	for m, sum := range o.Bias {
+		for i := inputsPerUnit * m; i < inputsPerUnit*(m+1); i++ {
+			sum += o.Slopes[i] * dst[o.Inputs[i]]
+		}
+		units[m] = sum
+	}
+	kernel.Tanh(units, units)
 }
 
 // scaled returns the scaled feature d of a row x.
@@ -65,15 +87,6 @@ func (o *OwnScale) scaled(x []float64, d int) float64 {
 		return 0
 	}
 	return max(-bound, min(bound, u))
-}
-
-// unit returns unit m at a row x.
-func (o *OwnScale) unit(x []float64, m int) float64 {
-	sum := o.Bias[m]
-	for i := inputsPerUnit * m; i < inputsPerUnit*(m+1); i++ {
-		sum += o.Slopes[i] * o.scaled(x, o.Inputs[i])
-	}
-	return math.Tanh(sum)
 }
 
 // check returns an error if the numbers do not describe a scale.

@@ -15,24 +15,25 @@ const scoringSteps = 2
 
 // ownFit fits h(x) under Student's t.
 type ownFit struct {
-	own       *OwnScale              // features of h(x); its coefficients are set by scale
-	squares   []float64              // squared residuals [n]
-	terms     []float64              // terms of h(x) without their coefficients, with mean 0 over the rows [n,P]
-	means     []float64              // means that were subtracted from the terms [P]
-	width     int                    // number P of terms
-	grams     [folds + 1][]float64   // Σ of the products of terms over the rows of each part, and over all [P,P]
-	densities [len(ladder)][]float64 // cross-fitted log densities of the rows for each precision [n]
-	logs      [len(ladder)][]float64 // cross-fitted h of the rows for each precision [n]
+	own       *OwnScale                                // features of h(x); its coefficients are set by scale
+	values    []float64                                // residuals [n]
+	fit       func(values []float64, out part) student // fits the law of values
+	terms     []float64                                // terms of h(x) without their coefficients, with mean 0 over the rows [n,P]
+	means     []float64                                // means that were subtracted from the terms [P]
+	width     int                                      // number P of terms
+	grams     [folds + 1][]float64                     // Σ of the products of terms over the rows of each part, and over all [P,P]
+	densities [len(ladder)][]float64                   // cross-fitted log densities of the rows for each precision [n]
+	logs      [len(ladder)][]float64                   // cross-fitted h of the rows for each precision [n]
 }
 
 // newOwnFit returns the fit of h(x) to residuals, or nil if no feature varies.
-func newOwnFit(r Residuals, squares []float64, seed uint64) *ownFit {
+func newOwnFit(r Residuals, seed uint64, fit func(values []float64, out part) student) *ownFit {
 	own := newOwnScale(r, seed)
 	if own == nil {
 		return nil
 	}
-	n, width := len(squares), len(own.Linear)+len(own.Output)
-	f := &ownFit{own: own, squares: squares, width: width, terms: make([]float64, n*width), means: make([]float64, width)}
+	n, width := len(r.Z), len(own.Linear)+len(own.Output)
+	f := &ownFit{own: own, values: r.Z, fit: fit, width: width, terms: make([]float64, n*width), means: make([]float64, width)}
 	d := len(own.Linear)
 	for i := range n {
 		own.terms(f.row(i), r.Features[i*d:(i+1)*d])
@@ -59,7 +60,7 @@ func (f *ownFit) cross(parts [folds]part) (best int) {
 	}
 	f.grams[folds] = all
 	for l := range ladder {
-		f.densities[l], f.logs[l] = make([]float64, len(f.squares)), make([]float64, len(f.squares))
+		f.densities[l], f.logs[l] = make([]float64, len(f.values)), make([]float64, len(f.values))
 	}
 	for k, p := range parts {
 		gram := make([]float64, w*w)
@@ -90,28 +91,28 @@ func (f *ownFit) scale(best int) *OwnScale {
 // path fits h(x) without the rows of out for the first precisions of the ladder, each from the fit before, and calls
 // each after every fit. The matrix gram is the sum of the products of terms over the other rows.
 func (f *ownFit) path(gram []float64, out part, precisions int, each func(l int, s *scoring)) {
-	n := len(f.squares)
-	s := &scoring{ownFit: f, out: out, law: fitStudent(f.squares, out), scaled: slices.Clone(f.squares),
+	n := len(f.values)
+	s := &scoring{ownFit: f, out: out, law: f.fit(f.values, out), scaled: slices.Clone(f.values),
 		coefficients: make([]float64, f.width), step: make([]float64, f.width), logs: make([]float64, n), scores: make([]float64, n)}
 	for l, precision := range ladder[:precisions] {
 		s.factor(gram, precision)
 		for range scoringSteps {
 			s.advance(precision)
 		}
-		s.law = fitStudent(s.scaled, out)
+		s.law = f.fit(s.scaled, out)
 		each(l, s)
 	}
 }
 
-// scoring is Fisher scoring for the coefficients β of h(x). Under Student's t the information about the log of the
-// scale is 2ν/(ν+3) for every row, so the matrix of the steps depends on ν and the prior only.
+// scoring is Fisher scoring for the coefficients β of h(x). The information about the log of the scale is the mean of
+// the squared scores, the same for every row, so the matrix of the steps is a multiple of the gram matrix and the prior.
 type scoring struct {
 	*ownFit
 	out          part      // rows that the fit leaves out
 	law          student   // law of the scaled residuals
 	coefficients []float64 // β [P]
 	logs         []float64 // h(x) of each row [n]
-	scaled       []float64 // squared residuals times e^{−2h} [n]
+	scaled       []float64 // residuals times e^{−h} [n]
 	scores       []float64 // derivatives of the log densities by h [n]
 	step         []float64 // derivative of the log posterior by β, and the step [P]
 	lower        []float64 // Cholesky factor of the information [P,P]
@@ -123,7 +124,8 @@ func (s *scoring) factor(gram []float64, precision float64) {
 	if s.lower == nil {
 		s.lower = make([]float64, w*w)
 	}
-	kernel.Scale(s.lower, 2*s.law.dof/(s.law.dof+3), gram)
+	s.law.scores(s.scores, s.scaled, s.out)
+	kernel.Scale(s.lower, kernel.Dot(s.scores, s.scores)/float64(len(s.scores)-(s.out.to-s.out.from)), gram)
 	for i := range w {
 		s.lower[i*w+i] += precision
 	}
@@ -132,13 +134,7 @@ func (s *scoring) factor(gram []float64, precision float64) {
 
 // advance takes a step.
 func (s *scoring) advance(precision float64) {
-	v, factor := s.law.dof, 1/(s.law.scale*s.law.scale)
-	clear(s.scores)
-	for i, q := range s.scaled {
-		if !s.out.has(i) {
-			s.scores[i] = (v+1)*factor*q/(v+factor*q) - 1
-		}
-	}
+	s.law.scores(s.scores, s.scaled, s.out)
 	kernel.Scale(s.step, -precision, s.coefficients)
 	kernel.AddRows(s.step, s.terms, s.width, s.scores)
 	kernel.Trsm(true, true, 1, s.width, s.lower, s.width, s.step, s.width)
@@ -146,6 +142,6 @@ func (s *scoring) advance(precision float64) {
 	kernel.Add(s.coefficients, s.coefficients, s.step)
 	kernel.RowDots(s.logs, s.terms, s.width, s.coefficients)
 	for i, h := range s.logs {
-		s.scaled[i] = s.squares[i] * math.Exp(-2*h)
+		s.scaled[i] = s.values[i] * math.Exp(-h)
 	}
 }

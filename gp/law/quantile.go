@@ -24,20 +24,31 @@ func (l *Law) Quantile(p float64) float64 {
 
 // quantile computes the quantile of Student's t or of a mixture, 0 < p < 1.
 func (l *Law) quantile(p float64) float64 {
+	if l.Family == StudentT {
+		return l.student().quantile(p)
+	}
 	upper, q := p > 0.5, p
 	if upper {
 		q = 1 - p // exact
 	}
-	if l.Family == Mixture {
-		lo, hi := l.parts().bracket(p)
-		return l.invert(q, upper, lo, hi)
+	lo, hi := l.parts().bracket(p)
+	return l.invert(q, upper, lo, hi)
+}
+
+// quantile computes the quantile, 0 < p < 1.
+func (s student) quantile(p float64) float64 {
+	u := s.unit()
+	if share := u.share(u.left); p < share {
+		return s.scale * (-u.left*s.exceeded(0.5*p/share) - u.mean)
 	}
-	lo, hi := l.student().bracket(q)
-	z := l.invert(q, true, lo, hi)
-	if !upper {
-		z = -z
-	}
-	return z
+	return s.scale * (u.right*s.exceeded(0.5*(1-p)/u.share(u.right)) - u.mean)
+}
+
+// exceeded returns the value that a standard t exceeds with probability q, 0 < q ≤ ½.
+func (s student) exceeded(q float64) float64 {
+	unit := Law{Family: StudentT, DoF: s.dof, Scale: 1}
+	lo, hi := unit.student().bracket(q)
+	return unit.invert(q, true, lo, hi)
 }
 
 // bracket returns the smallest and the largest of the quantiles of the parts. The quantile of the mixture lies
@@ -52,12 +63,11 @@ func (m mixture) bracket(p float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// bracket returns an interval with the point that a t exceeds with probability q, for q of at most ½. Student's t has
+// bracket returns an interval with the point that a standard t exceeds with probability q, for q of at most ½. It has
 // heavier tails than the Gaussian, and its density at u is below c·(u²/ν)^{−(ν+1)/2}, where c is the density at 0.
 func (s student) bracket(q float64) (lo, hi float64) {
-	unit := student{s.dof, 1}
-	log := (unit.logConstant()+0.5*(s.dof-1)*math.Log(s.dof)-math.Log(q))/s.dof + 1e-9
-	return -s.scale * mathext.NormalQuantile(q), s.scale * math.Exp(log)
+	log := (s.logConstant()+0.5*(s.dof-1)*math.Log(s.dof)-math.Log(q))/s.dof + 1e-9
+	return -mathext.NormalQuantile(q), math.Exp(log)
 }
 
 // invert returns the point between lo and hi where the upper or the lower tail has probability q. It takes Newton's

@@ -6,9 +6,11 @@ import (
 	"strings"
 )
 
-// Report says which laws a fit tried, on how many rows.
+// Report says which laws a fit tried, on how many rows. If the mean residual drifts from range to range of the rows by
+// more than chance, the mean and the skewness of the residuals may be those of a passing time, so the law is symmetric.
 type Report struct {
 	Rows  int         `json:"rows"`            // number of residuals
+	Drift float64     `json:"drift,omitempty"` // variance of the means of five ranges, over the variance for independent rows; 0 unless it is above 8
 	Tried []Candidate `json:"tried,omitempty"` // laws in the order of the trials, from the Gaussian; empty for few rows
 }
 
@@ -32,6 +34,9 @@ func (r Report) String() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Laws of the residuals of %d held-out rows, with their cross-fitted mean log density:", r.Rows)
+	if r.Drift > 0 {
+		b.WriteString("\nThe mean of the residuals changes along the rows by more than chance, so the law is symmetric.")
+	}
 	for _, c := range r.Tried {
 		fmt.Fprintf(&b, "\n%s %.4f ± %.4f", c.Name, c.LogDensity, c.Error)
 		if c.GainError > 0 {

@@ -76,14 +76,3 @@ func centre(values []float64) (mean, inverse float64) {
 	}
 	return mean, 1 / deviation
 }
-
-// terms sets dst to the terms of h(x) at a row, without their coefficients.
-func (o *OwnScale) terms(dst, x []float64) {
-	d := len(o.Linear)
-	for j := range d {
-		dst[j] = o.scaled(x, j)
-	}
-	for m := range o.Bias {
-		dst[d+m] = o.unit(x, m)
-	}
-}

@@ -102,7 +102,7 @@ func TestCalibrateLaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	lawful = loaded(t, written(t, lawful))
-	if len(lawful.Laws) != 1 || lawful.Laws[0].Family != law.StudentT || lawful.String() != "MAP, law" || lawful.Uncalibrated().Laws != nil {
+	if len(lawful.Laws) != 1 || lawful.Laws[0].Family != law.StudentT || lawful.String() != "MAP + student-t" || lawful.Uncalibrated().Laws != nil {
 		t.Errorf("%s with the laws %v, and %v without the calibration", lawful, lawful.Laws, lawful.Uncalibrated().Laws)
 	}
 	before, errA := m.Evaluate(t.Context(), fresh, PredictOptions{})

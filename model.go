@@ -130,14 +130,16 @@ func (m *Model) without(actions ...string) *Model {
 }
 
 // String names the model as in a table of scores: "MAP" without a posterior, with a law "MAP + student-t", otherwise the
-// posterior's name, such as "VaLLA 100", and with a calibration "VaLLA 100, conformal".
+// posterior's name, such as "VaLLA 100", and with a calibration "VaLLA 100, conformal" or "VaLLA 100, law".
 func (m *Model) String() string {
 	name := "MAP"
-	if m.Posterior != nil {
-		name = m.Posterior.String()
-	} else if law := families(m.Laws); law != "" {
-		name += " + " + law
+	if m.Posterior == nil {
+		if law := families(m.Laws); law != "" {
+			name += " + " + law
+		}
+		return name + m.Calibration.suffix()
 	}
+	name = m.Posterior.String()
 	if m.Laws != nil && m.lawful() {
 		name += ", law"
 	}

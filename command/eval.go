@@ -44,7 +44,7 @@ valla calibrate, the calibrated predictions. A conformal calibration changes non
 it changes the coverage, which is the share of the targets inside their intervals, or of the
 classes inside their sets.
 
-With --json, details has further scores: coverage, interval score and pinball losses at several
+With --json, statistics has further scores: coverage, interval score and pinball losses at several
 levels, the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each
 score. nll_gain is how much smaller the NLL is than the NLL of the network alone on the same rows.
 Where the posterior has a law of the residuals other than the Gaussian, the network alone also has
@@ -174,7 +174,7 @@ func (e evaluation) document() map[string]any {
 		}
 		methods = append(methods, scores)
 	}
-	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods, "details": details}
+	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods, "statistics": details}
 	if e.classes {
 		doc["link"] = e.links[len(e.links)-1]
 	}

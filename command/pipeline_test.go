@@ -31,7 +31,7 @@ type evaluation struct {
 	Link    string
 	OwnMean string `json:"own_mean"`
 	Scores  []scores
-	Details []map[string]any // further scores, and standard errors
+	Details []map[string]any `json:"statistics"` // further scores, and standard errors
 	Seen    float64          // share of rows of the training
 	Off     string           // intervals that do not hold their level
 }

@@ -61,10 +61,10 @@ columns are mean, std, lower, upper, epistemic and aleatoric; with several targe
 mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is the median.
 --quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the predictive distribution, and --above
 100 the probability above_100 of a target above 100. For a classification the columns are class,
-the most probable class, and p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval contains the target with its probability
-by guarantee. A classification then has the column set: the names of the classes in a set that
-contains the right class with this probability, with bars between the names. The formats .npz and
-.npy leave the column set out.
+the most probable class, and p_NAME, the probability of class NAME. After valla calibrate --method
+conformal the interval contains the target with its probability by guarantee. A classification
+then has the column set: the names of the classes in a set that contains the right class with
+this probability, with bars between the names. The formats .npz and .npy leave the column set out.
 
 --samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
 so on. For several targets the columns are sample_1_NAME; for a classification they are

@@ -62,7 +62,7 @@ func checkTargetScores(t *testing.T, dir, label string) {
 		Rows    int
 		Targets []string
 		Scores  []map[string]any
-		Details []map[string]any
+		Details []map[string]any `json:"statistics"`
 		Off     string
 	}
 	decode(t, must(t, dir, "eval", "test.csv", "--model", "m.valla", "--json"), &e)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -29,7 +30,12 @@ type WeightOptions struct {
 	// [task.Transform]; "" means none. The set gives the exponent of task.YeoJohnson, and with Standardize the moments
 	// of the transformed targets.
 	TargetTransform string
-	Classes         bool // classification: output i belongs to the i-th smallest value of the target
+	// Classes makes a classification: output i belongs to the i-th smallest value of the target. A network of one output
+	// gives the logit of the second of two classes, 0 and 1: the observation model is then bernoulli.
+	Classes bool
+	// Likelihood is the observation model of counts, labels or ordered classes that the network was trained with, see
+	// [likelihood.Models]; nil means real numbers with Gaussian noise, or Classes.
+	Likelihood likelihood.Settings
 }
 
 // FromWeights makes a model without a posterior from weights that were trained elsewhere, see [layers.Load]. A
@@ -48,11 +54,14 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if err := task.CheckRows(set); err != nil {
 		return nil, inFile(path, err)
 	}
+	load := layers.LoadOptions{Layout: o.Layout}
+	if err := o.asLogit(path, set, load, infer); err != nil {
+		return nil, inFile(path, err)
+	}
 	m, err := unscaled(set, o)
 	if err != nil {
 		return nil, inFile(path, err)
 	}
-	load := layers.LoadOptions{Layout: o.Layout}
 	if infer {
 		if o.Network, err = inferred(path, o.Network, m, load); err != nil {
 			return nil, err
@@ -76,6 +85,52 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	return m, nil
 }
 
+// asLogit makes the observation model of classes bernoulli if the network has one output.
+func (o *WeightOptions) asLogit(path string, set *data.Set, load layers.LoadOptions, infer bool) error {
+	if o.Classes && o.Likelihood != nil {
+		return settings.Errorf("classes with a likelihood, expected one of the two")
+	}
+	if !o.Classes {
+		return nil
+	}
+	var outputs int
+	if infer {
+		mlp, err := layers.InferMLP(path, layers.Activation(o.Network.Activation), load)
+		if err != nil {
+			return err
+		}
+		outputs = mlp.Outputs
+	} else {
+		form, err := o.Network.Describe(set.X.Shape()[1:], 2)
+		if err != nil {
+			return err
+		}
+		outputs = layers.OutputSize(form)
+	}
+	if outputs != 1 {
+		return nil
+	}
+	if set.Labels != nil {
+		return fmt.Errorf("one output, the logit of the class 1, for the classes %q, expected targets 0 and 1", set.Labels)
+	}
+	o.Classes = false
+	var err error
+	o.Likelihood, err = likelihood.Named("bernoulli")
+	return err
+}
+
+// modelledTargets returns the outputs of an observation model of counts, labels or ordered classes, in the units of the data.
+func modelledTargets(set *data.Set, s likelihood.Settings, transform string) (task.Outputs, error) {
+	r, err := task.ModelledTargets(set, set, s)
+	if err != nil {
+		return nil, err
+	}
+	if r.Std != nil || transform != "" {
+		return nil, settings.Errorf("the likelihood %s for a network from elsewhere, expected a model of counts, labels or ordered classes, without a target transform", r.Model.Name)
+	}
+	return r, nil
+}
+
 // inFile returns an error with the path of the file before it, unless the error names the file itself.
 func inFile(path string, err error) error {
 	if errors.As(err, new(*fs.PathError)) || strings.HasPrefix(err.Error(), path+": ") {
@@ -96,8 +151,11 @@ func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (no
 	if m.Net, err = f.Network(dtypes[n.Dtype]); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if note := inputNote(m.Form, m.Task.Inputs.Features); note != "" {
+		notes = append(notes, note)
+	}
 	if len(f.Buffers) > 0 {
-		notes = []string{fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", "))}
+		notes = append(notes, fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", ")))
 	}
 	return notes, nil
 }
@@ -120,7 +178,9 @@ func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
 			return nil, err
 		}
 	}
-	if o.Classes {
+	if o.Likelihood != nil {
+		m.Task.Outputs, err = modelledTargets(set, o.Likelihood, o.TargetTransform)
+	} else if o.Classes {
 		m.Task.Outputs, err = classesOf(set, o.TargetTransform)
 	} else if o.TargetTransform != "" {
 		m.Task.Outputs, err = m.Task.Outputs.(*task.Regression).Transformed(set, set, o.TargetTransform)

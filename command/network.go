@@ -59,6 +59,8 @@ time. A fit computes as many rows at a time as its limit of memory allows.`,
 	}
 	f := show.Flags()
 	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "uncertain weights: all, last-layer, or names of parameters, where * stands for any letters")
+	f.StringSliceVar(&c.onnx.Outputs, "output", nil, "`NAME`s of the outputs of an ONNX model that has several")
+	f.IntSliceVar(&c.onnx.Input, "input", nil, "`SHAPE` of one example, where an ONNX model leaves it open")
 	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
 	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
 	return group("network", "Describe networks", show, operators)
@@ -85,11 +87,11 @@ func interruptible[T any](ctx context.Context, f func() (T, error)) (T, error) {
 }
 
 // readNetwork returns the network in a file of any kind and its form.
-func readNetwork(path string) (layers.Form, layers.Network, error) {
+func readNetwork(path string, o onnx.Options) (layers.Form, layers.Network, error) {
 	lower := strings.ToLower(path)
 	switch {
 	case strings.HasSuffix(lower, ".onnx"):
-		f, err := onnx.Read(path, onnx.Options{})
+		f, err := onnx.Read(path, o)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,11 +121,12 @@ type showCommand struct {
 	weights  []string // names of the uncertain parameters, or all or last-layer
 	inducing int      // number of inducing points
 	batch    int      // rows of a mini-batch
+	onnx     onnx.Options
 }
 
 // show describes the network in the file at path.
 func (c showCommand) show(to io.Writer, path string) error {
-	form, net, err := readNetwork(path)
+	form, net, err := readNetwork(path, c.onnx)
 	if err != nil {
 		return err
 	}

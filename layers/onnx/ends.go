@@ -22,6 +22,24 @@ type Input struct {
 // Size returns the number of elements of one example.
 func (i Input) Size() int { return product(i.Shape) }
 
+// Columns returns names of the elements of one example: the name of the input for a single number, and otherwise the
+// name with the place of the element, such as x.0 and image.0.2.3.
+func (i Input) Columns() []string {
+	if i.Size() == 1 {
+		return []string{i.Name}
+	}
+	out := make([]string, i.Size())
+	for k := range out {
+		rest, name := k, ""
+		for d := len(i.Shape) - 1; d >= 0; d-- {
+			name = fmt.Sprint(".", rest%i.Shape[d], name)
+			rest /= i.Shape[d]
+		}
+		out[k] = i.Name + name
+	}
+	return out
+}
+
 // width returns the number of elements of one example of all inputs.
 func (g Graph) width() int {
 	n := 0

@@ -56,6 +56,13 @@ func (w *writer) forward(net layers.Network, x *graph.Node) (*graph.Node, []laye
 	if w.b.Err() != nil {
 		return nil, nil
 	}
+	if d, ok := net.(layers.Divisible); ok {
+		parts, err := d.Divide(x.Shape()[1:].Clone())
+		if err != nil {
+			return w.b.Failf("mfvi: %w", err), nil
+		}
+		net = parts
+	}
 	n, ok := net.(layers.Composite)
 	if !ok {
 		return w.layer(net, x)

@@ -23,6 +23,8 @@ type Graph struct {
 	Arrays    []Array  `json:"arrays"`              // the weights
 	Constants []Tensor `json:"constants,omitempty"` // arrays that are no weights
 	Nodes     []Node   `json:"nodes"`               // each after those whose outputs it takes
+
+	seeds map[string]value // values that are known before the first node, in a part of a graph
 }
 
 // Array describes an array of weights.

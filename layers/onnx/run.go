@@ -88,6 +88,9 @@ func (g Graph) known(b *graph.Builder, x *graph.Node, array func(Array) *graph.N
 	if err != nil {
 		return nil, err
 	}
+	for name, v := range g.seeds {
+		values[name] = v
+	}
 	for _, a := range g.Arrays {
 		values[a.Name] = value{node: array(a)}
 	}

@@ -1,0 +1,108 @@
+package onnx
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/layers"
+)
+
+// kinds writes one letter for each part: d for an affine layer, n for a normalisation, a for an activation, and · for
+// another part.
+func kinds(parts layers.Sequential) (out string) {
+	for _, p := range parts {
+		switch p.(type) {
+		case layers.Affine:
+			out += "d"
+		case layers.Normaliser:
+			out += "n"
+		case layers.Site:
+			out += "a"
+		default:
+			out += "·"
+		}
+	}
+	return out
+}
+
+// TestDivide: one part after the other computes what the network computes, with its arrays, and the parts are what
+// the network was made of.
+func TestDivide(t *testing.T) {
+	want := map[string]string{"mlp": "dadad", "logit": "dad", "flat": "dnad", "cnn": "da·da·d", "classes": "dad"}
+	paths, _ := filepath.Glob("testdata/gallery/*.onnx")
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
+		t.Run(name, func(t *testing.T) {
+			f, net := readGallery(t, name+".onnx", galleryOptions[name])
+			ref, err := npy.ReadArchive(strings.TrimSuffix(path, ".onnx") + ".npz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := layers.Chain(net, f.Form.Input, tensor.Float64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := galleryInputs(t, f, ref)
+			near(t, "outputs", forward(t, parts, x, tensor.Float64), forward(t, net, x, tensor.Float64), 1e-12)
+			if !slices.Equal(layers.Arrays(parts), layers.Arrays(net)) && len(layers.Arrays(parts)) != len(layers.Arrays(net)) {
+				t.Errorf("arrays %v, want %v", layers.Arrays(parts), layers.Arrays(net))
+			}
+			if got := kinds(parts); want[name] != "" && got != want[name] || want[name] == "" && !strings.ContainsAny(got, "d") && name != "unet" && name != "tagger" {
+				t.Errorf("parts %s, want %s", got, want[name])
+			}
+			checkAffine(t, parts)
+		})
+	}
+}
+
+// checkAffine compares affine parts with their own weights handed in, and checks that they are linear in them.
+func checkAffine(t *testing.T, parts layers.Sequential) {
+	for _, p := range parts {
+		a, ok := p.(layers.Affine)
+		if !ok {
+			continue
+		}
+		w, bias := a.Weights()
+		shape := []int{2, w.Value.Shape()[0]}
+		if w.Value.Dims() == 4 {
+			shape = []int{2, w.Value.Shape()[1], 5, 5}
+		} else if first := p.(interface{ own() []Node }).own()[0]; first.Attributes["transB"].Int == 1 {
+			shape[1] = w.Value.Shape()[1]
+		}
+		if s, ok := a.(filtering); ok && s.own()[0].Attributes["group"].Int > 1 {
+			shape[1] = w.Value.Shape()[0]
+		}
+		v := make([]float64, tensor.Shape(shape).TotalSize())
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		x := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+		out := compute(t, tensor.Float64, x, 2, func(b *graph.Builder, x *graph.Node) []*graph.Node {
+			plain, twice := a.Apply(b, x, b.Param(w), nil), a.Apply(b, x, b.Scale(b.Param(w), 2), nil)
+			whole := a.Forward(b, x)
+			if bias == nil {
+				return []*graph.Node{plain, twice, whole, a.Apply(b, x, b.Param(w), nil)}
+			}
+			return []*graph.Node{plain, twice, whole, a.Apply(b, x, b.Param(w), b.Param(bias))}
+		})
+		near(t, fmt.Sprint(w.Name, " twice"), out[1], scaled(out[0], 2), 1e-12)
+		near(t, fmt.Sprint(w.Name, " applied"), out[3], out[2], 1e-12)
+	}
+}
+
+func scaled(v []float64, by float64) []float64 {
+	out := slices.Clone(v)
+	for i := range out {
+		out[i] *= by
+	}
+	return out
+}

@@ -12,16 +12,18 @@ import (
 type Cell string
 
 const (
-	// LSTM has the gates input, forget, cell and output (Hochreiter and Schmidhuber 1997). Its states are
-	// the hidden values h and the memory c. LSTMOutputSecond has the gates in ONNX's order.
-	LSTM             Cell = "lstm ifco"
+	// LSTM has the gates input, forget, cell and output, as in PyTorch (Hochreiter and Schmidhuber 1997). Its states
+	// are the hidden values h and the memory c.
+	LSTM Cell = "lstm ifco"
+	// LSTMOutputSecond is LSTM with the order of gates of ONNX.
 	LSTMOutputSecond Cell = "lstm iofc"
-	// GRU has the gates reset, update and new, and resets R·h + c (Cho and others 2014, in the form of cuDNN).
-	// GRUUpdateFirst has the gates in ONNX's order.
-	GRU            Cell = "gru rzn"
+	// GRU has the gates reset, update and new, as in PyTorch, and resets R·h + c (Cho and others 2014).
+	GRU Cell = "gru rzn"
+	// GRUUpdateFirst is GRU with the order of gates of ONNX.
 	GRUUpdateFirst Cell = "gru zrn"
-	// RNN is h' = tanh(u + R·h + c), and RNNReLU the same with a rectifier (Elman 1990).
-	RNN     Cell = "tanh h"
+	// RNN is h' = tanh(u + R·h + c) (Elman 1990).
+	RNN Cell = "tanh h"
+	// RNNReLU is RNN with a rectifier instead of tanh.
 	RNNReLU Cell = "relu h"
 )
 

@@ -125,3 +125,23 @@ func TestRecurrentCost(t *testing.T) {
 		t.Logf("%d to %d steps: exponents %.2f of the time, %.2f of the memory", lengths[i], lengths[i+1], exponent(flops), exponent(bytes))
 	}
 }
+
+// TestSequences: no layer of sequences needs dense rows.
+func TestSequences(t *testing.T) {
+	net, err := layers.Build(layers.SequentialForm{Input: []int{5}, Layers: layers.Layers{
+		layers.Embedding{Rows: 9, Width: 4},
+		layers.ResidualLayer{Inner: layers.Layers{layers.LayerNorm{}, layers.Attention{Heads: 2, Causal: true}}},
+		layers.ResidualLayer{Inner: layers.Layers{layers.RMSNorm{}, layers.DenseLayer{Outputs: 8}, layers.Activation("gelu"), layers.DenseLayer{Outputs: 4}}},
+		layers.Recurrent{Cell: "gru", Units: 3, Layers: 2, Bidirectional: true}, layers.BatchNorm{}, layers.PoolSteps{Take: "mean"}, layers.DenseLayer{Outputs: 2},
+	}}, tensor.Float64, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	for _, p := range (jacobian.NTK{Net: net}).FormedDensely(b, b.Input("x", 2, 5)) {
+		t.Errorf("%s has dense rows", p.Name)
+	}
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+}

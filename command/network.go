@@ -26,11 +26,22 @@ import (
 func newNetwork() *cobra.Command {
 	operators := &cobra.Command{
 		Use:   "operators",
-		Short: "List the operators that ONNX models may have",
+		Short: "List the operators of ONNX and how far they are supported",
+		Long: `List the operators of ONNX up to opset 24. A name alone is an operator that is supported with its
+derivatives. An operator that is frozen computes its outputs, but has no derivative or takes constants alone:
+weights before it stay certain. An operator that is refused comes with the reason.`,
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(onnx.Operators(), "\n"))
-			return err
+			for _, o := range onnx.Supported() {
+				line := o.Name
+				if o.Support != onnx.Whole {
+					line = fmt.Sprintf("%s: %s: %s", o.Name, o.Support, o.Reason)
+				}
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+					return err
+				}
+			}
+			return nil
 		}),
 	}
 	var c showCommand

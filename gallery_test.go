@@ -16,7 +16,10 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/mfvi"
+	"github.com/go-valla/valla/gp/sngp"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
@@ -32,7 +35,7 @@ var galleryOutputs = map[string][]string{"variance": {"mean"}}
 var galleryClasses = []string{"classes", "logit", "cnn", "resnet", "mobile", "gru", "text", "vit", "mixer"}
 
 // galleryNames are the networks of a short test; a long one takes all.
-var galleryNames = []string{"logit", "flat", "variance", "embeddings", "text", "both"}
+var galleryNames = []string{"logit", "variance", "embeddings", "both"}
 
 // floatsOf returns the elements of an array of floating-point numbers or integers.
 func floatsOf(a *tensor.Dense) (v []float64, whole bool) {
@@ -139,6 +142,38 @@ func TestGallery(t *testing.T) {
 				checkGalleryMeans(t, method, fitted, set, y)
 			}
 		})
+	}
+}
+
+// TestGalleryMethods fits methods that look at layers to networks of PyTorch.
+func TestGalleryMethods(t *testing.T) {
+	for name, methods := range map[string][]gp.Settings{
+		"flat":     {&gapa.Settings{}, &sngp.Settings{Iterations: 2, Features: 16}, &mfvi.Settings{Iterations: 2, Samples: 3}},
+		"variance": {&gapa.Settings{}},
+		"text":     {&sngp.Settings{Iterations: 2, Features: 16, Spectral: "none"}, &mfvi.Settings{Iterations: 2, Samples: 3}},
+	} {
+		path, set, _ := gallery(t, name)
+		m, err := valla.FromWeights(t.Context(), path, set, valla.WeightOptions{Classes: slices.Contains(galleryClasses, name), Network: valla.Network{Output: galleryOutputs[name]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range methods {
+			fitted, err := m.Fit(t.Context(), set, valla.FitOptions{Settings: s, Law: "gaussian"})
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, s.Label(), err)
+				continue
+			}
+			if _, err := fitted.Predict(t.Context(), set.X, valla.PredictOptions{}); err != nil {
+				t.Errorf("%s: %s: %v", name, s.Label(), err)
+			}
+			file := filepath.Join(t.TempDir(), "m.valla")
+			if err := fitted.Save(file); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := valla.Load(file); err != nil {
+				t.Errorf("%s: %s: %v", name, s.Label(), err)
+			}
+		}
 	}
 }
 

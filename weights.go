@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/onnx"
 )
 
 // WeightOptions say how [FromWeights] reads a network.
@@ -105,6 +106,9 @@ func (o *WeightOptions) asLogit(path string, set *data.Set, load layers.LoadOpti
 		if err != nil {
 			return err
 		}
+		if shape := placesOf(form); shape != nil {
+			return fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: classes of each pixel or word are not supported", shape)
+		}
 		outputs = layers.OutputSize(form)
 	}
 	if outputs != 1 {
@@ -117,6 +121,22 @@ func (o *WeightOptions) asLogit(path string, set *data.Set, load layers.LoadOpti
 	var err error
 	o.Likelihood, err = likelihood.Named("bernoulli")
 	return err
+}
+
+// placesOf returns the shape of the outputs of an ONNX model that has several axes beside the rows, nil for others.
+func placesOf(form layers.Form) []int {
+	f, ok := form.(layers.SequentialForm)
+	if !ok || len(f.Layers) != 2 || f.Layers[1] != (layers.Flatten{}) {
+		return nil
+	}
+	if _, ok := f.Layers[0].(onnx.Graph); !ok {
+		return nil
+	}
+	shape, err := layers.OutputShape(f.Layers[:1], f.Input...)
+	if err != nil {
+		return nil
+	}
+	return shape
 }
 
 // modelledTargets returns the outputs of an observation model of counts, labels or ordered classes, in the units of the data.

@@ -242,7 +242,6 @@ func (f *flow) needed(from, to string) []int {
 
 // stretch is the network from one value to another.
 type stretch struct {
-	*network
 	flow     *flow
 	from, to string // "" stands for the inputs
 	nodes    []int  // that make to from from
@@ -250,21 +249,21 @@ type stretch struct {
 
 // stretch returns the part from one value to another.
 func (f *flow) stretch(from, to string) stretch {
-	return stretch{network: f.network, flow: f, from: from, to: to, nodes: f.needed(from, to)}
+	return stretch{flow: f, from: from, to: to, nodes: f.needed(from, to)}
 }
 
 // Params implements layers.Network.
-func (p stretch) Params() []*graph.Param { return p.taken(p.params) }
+func (p stretch) Params() []*graph.Param { return p.taken(p.flow.params) }
 
 // State implements layers.Stateful.
-func (p stretch) State() []*graph.Param { return p.taken(p.state) }
+func (p stretch) State() []*graph.Param { return p.taken(p.flow.state) }
 
 // taken returns those of the arrays that the nodes take.
 func (p stretch) taken(all []*graph.Param) (own []*graph.Param) {
 	used := map[*graph.Param]bool{}
 	for _, i := range p.nodes {
-		for _, name := range p.Nodes[i].Inputs {
-			used[p.arrays[name]] = true
+		for _, name := range p.flow.Nodes[i].Inputs {
+			used[p.flow.arrays[name]] = true
 		}
 	}
 	for _, a := range all {
@@ -277,7 +276,7 @@ func (p stretch) taken(all []*graph.Param) (own []*graph.Param) {
 
 // Forward implements layers.Network.
 func (p stretch) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return p.write(b, x, func(a Array) *graph.Node { return b.Param(p.arrays[a.Name]) })
+	return p.write(b, x, func(a Array) *graph.Node { return b.Param(p.flow.arrays[a.Name]) })
 }
 
 // write writes the part with arrays of the caller's.
@@ -285,13 +284,13 @@ func (p stretch) write(b *graph.Builder, x *graph.Node, array func(Array) *graph
 	if b.Err() != nil {
 		return nil
 	}
-	own := p.Graph
+	own := p.flow.Graph
 	own.Output, own.Nodes = p.to, nil
 	for _, i := range p.nodes {
-		own.Nodes = append(own.Nodes, p.Nodes[i])
+		own.Nodes = append(own.Nodes, p.flow.Nodes[i])
 	}
 	own.Arrays = nil
-	for _, q := range p.taken(slices.Concat(p.params, p.state)) {
+	for _, q := range p.taken(slices.Concat(p.flow.params, p.flow.state)) {
 		own.Arrays = append(own.Arrays, Array{Name: q.Name, Shape: q.Value.Shape()})
 	}
 	own.seeds = map[string]value{}
@@ -300,7 +299,7 @@ func (p stretch) write(b *graph.Builder, x *graph.Node, array func(Array) *graph
 		own.seeds[p.from] = value{node: x}
 	}
 	for _, i := range p.nodes {
-		if node := p.Nodes[i]; (node.Op == "Shape" || node.Op == "Size") && p.outside(node.Inputs[0]) {
+		if node := p.flow.Nodes[i]; (node.Op == "Shape" || node.Op == "Size") && p.outside(node.Inputs[0]) {
 			own.seeds[node.Inputs[0]] = value{host: &host{shape: p.flow.shape(node.Inputs[0], x.Shape()[0])}}
 		}
 	}
@@ -313,7 +312,7 @@ func (p stretch) write(b *graph.Builder, x *graph.Node, array func(Array) *graph
 
 // outside reports whether a value that depends on the inputs is made before the stretch.
 func (p stretch) outside(name string) bool {
-	if !p.flow.depends[name] || name == p.from || p.from == "" && slices.Contains(p.inputNames(), name) {
+	if !p.flow.depends[name] || name == p.from || p.from == "" && slices.Contains(p.flow.inputNames(), name) {
 		return false
 	}
 	i, made := p.flow.maker[name]
@@ -338,13 +337,13 @@ func (p stretch) ByLayer() [][]*graph.Param { return [][]*graph.Param{p.Params()
 
 // LastLayer returns the parameters of the last node of the part that takes any.
 func (p stretch) LastLayer() []*graph.Param {
-	return (&network{Graph: Graph{Nodes: p.own()}, arrays: p.arrays, params: p.params}).lastBefore(p.to)
+	return (&network{Graph: Graph{Nodes: p.own()}, arrays: p.flow.arrays, params: p.flow.params}).lastBefore(p.to)
 }
 
 // own returns the nodes of the part.
 func (p stretch) own() (nodes []Node) {
 	for _, i := range p.nodes {
-		nodes = append(nodes, p.Nodes[i])
+		nodes = append(nodes, p.flow.Nodes[i])
 	}
 	return nodes
 }
@@ -394,7 +393,7 @@ func (p stretch) kind() layers.Network {
 
 // trains reports whether a value is an array that is trained.
 func (p stretch) trains(name string) bool {
-	return slices.Contains(p.params, p.arrays[name]) && p.arrays[name] != nil
+	return slices.Contains(p.flow.params, p.flow.arrays[name]) && p.flow.arrays[name] != nil
 }
 
 // elementwiseOps are operators of each element alone.
@@ -421,11 +420,11 @@ func (p stretch) pointwise(node Node) bool {
 
 // single reports whether a constant has one element.
 func (p stretch) single(name string) bool {
-	if i := slices.IndexFunc(p.Constants, func(c Tensor) bool { return c.Name == name }); i >= 0 {
-		return product(p.Constants[i].Shape) == 1
+	if i := slices.IndexFunc(p.flow.Constants, func(c Tensor) bool { return c.Name == name }); i >= 0 {
+		return product(p.flow.Constants[i].Shape) == 1
 	}
-	if i, ok := p.flow.maker[name]; ok && p.Nodes[i].Op == "Constant" {
-		a := p.Nodes[i].Attributes
+	if i, ok := p.flow.maker[name]; ok && p.flow.Nodes[i].Op == "Constant" {
+		a := p.flow.Nodes[i].Attributes
 		return a["value"].Tensor == nil && len(a["value_floats"].Floats) < 2 && len(a["value_ints"].Ints) < 2 || a["value"].Tensor != nil && product(a["value"].Tensor.Shape) == 1
 	}
 	return false
@@ -445,7 +444,7 @@ type normaliser struct {
 
 // Scale implements layers.Normaliser.
 func (n normaliser) Scale() (gamma, beta *graph.Param) {
-	return n.arrays[n.node.Inputs[1]], n.arrays[n.node.Inputs[2]]
+	return n.flow.arrays[n.node.Inputs[1]], n.flow.arrays[n.node.Inputs[2]]
 }
 
 // affine is a dense layer or a convolution, perhaps with a node that adds the bias.
@@ -459,12 +458,12 @@ func (p stretch) affine(moved []Node) (layers.Affine, bool) {
 	if len(moved) == 0 || len(moved[0].Inputs) < 2 || !p.flow.depends[moved[0].Inputs[0]] || !p.trains(moved[0].Inputs[1]) {
 		return nil, false
 	}
-	for len(moved) > 1 && p.to == p.Output && slices.Contains(reshapes, moved[len(moved)-1].Op) {
+	for len(moved) > 1 && p.to == p.flow.Output && slices.Contains(reshapes, moved[len(moved)-1].Op) {
 		moved = moved[:len(moved)-1]
 	}
 	first := moved[0]
 	rank := len(p.flow.shapes[first.Inputs[0]])
-	a := affine{stretch: p, w: p.arrays[first.Inputs[1]]}
+	a := affine{stretch: p, w: p.flow.arrays[first.Inputs[1]]}
 	bias := ""
 	switch {
 	case first.Op == "Gemm" && first.Attributes["transA"].Int == 0 && len(moved) == 1:
@@ -477,10 +476,10 @@ func (p stretch) affine(moved []Node) (layers.Affine, bool) {
 	default:
 		return nil, false
 	}
-	if bias != "" && (!p.trains(bias) || p.arrays[bias].Value.Dims() != 1) {
+	if bias != "" && (!p.trains(bias) || p.flow.arrays[bias].Value.Dims() != 1) {
 		return nil, false
 	}
-	a.bias = p.arrays[bias]
+	a.bias = p.flow.arrays[bias]
 	if first.Op == "Conv" {
 		return filtering{a}, true
 	}
@@ -504,7 +503,7 @@ func (a affine) Apply(b *graph.Builder, x, w, bias *graph.Node) *graph.Node {
 		return nil
 	}
 	return a.write(b, x, func(array Array) *graph.Node {
-		switch p := a.arrays[array.Name]; {
+		switch p := a.flow.arrays[array.Name]; {
 		case p == a.w:
 			return w
 		case p == a.bias && bias != nil:

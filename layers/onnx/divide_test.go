@@ -80,6 +80,11 @@ func TestDivide(t *testing.T) {
 				t.Errorf("parts %s, the page of the gallery has %q", got, want[name])
 			}
 			checkAffine(t, parts)
+			for _, p := range parts {
+				if _, ok := p.(layers.Divisible); ok {
+					t.Errorf("a part %v is divisible", p)
+				}
+			}
 		})
 	}
 }

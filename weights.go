@@ -56,10 +56,7 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 		return nil, inFile(path, err)
 	}
 	load := layers.LoadOptions{Layout: o.Layout}
-	if err := o.asLogit(path, set, load, infer); err != nil {
-		return nil, inFile(path, err)
-	}
-	m, err := unscaled(set, o)
+	m, err := o.unscaled(path, set, load, infer)
 	if err != nil {
 		return nil, inFile(path, err)
 	}
@@ -94,33 +91,36 @@ func (o *WeightOptions) asLogit(path string, set *data.Set, load layers.LoadOpti
 	if !o.Classes {
 		return nil
 	}
-	var outputs int
-	if infer {
-		mlp, err := layers.InferMLP(path, layers.Activation(o.Network.Activation), load)
-		if err != nil {
-			return err
-		}
-		outputs = mlp.Outputs
-	} else {
-		form, err := o.Network.Describe(set.X.Shape()[1:], 2)
-		if err != nil {
-			return err
-		}
-		if shape := placesOf(form); shape != nil {
-			return fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: classes of each pixel or word are not supported", shape)
-		}
-		outputs = layers.OutputSize(form)
+	c, err := task.Classes(set)
+	if err != nil {
+		return err
 	}
-	if outputs != 1 {
-		return nil
+	outputs, err := o.outputs(path, set, load, infer)
+	if err != nil || outputs != 1 || len(c.Classes) != 2 {
+		return err
 	}
-	if set.Labels != nil {
-		return fmt.Errorf("one output, the logit of the class 1, for the classes %q, expected targets 0 and 1", set.Labels)
+	if c.Names != nil || c.Classes[0] != 0 || c.Classes[1] != 1 {
+		return fmt.Errorf("one output, which is the logit of the class 1, expected targets 0 and 1, found other classes of %q", c.Name)
 	}
 	o.Classes = false
-	var err error
 	o.Likelihood, err = likelihood.Named("bernoulli")
 	return err
+}
+
+// outputs returns the number of outputs of the network.
+func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOptions, infer bool) (int, error) {
+	if infer {
+		mlp, err := layers.InferMLP(path, layers.Activation(o.Network.Activation), load)
+		return mlp.Outputs, err
+	}
+	form, err := o.Network.Describe(set.X.Shape()[1:], 2)
+	if err != nil {
+		return 0, err
+	}
+	if shape := placesOf(form); shape != nil {
+		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: classes of each pixel or word are not supported", shape)
+	}
+	return layers.OutputSize(form), nil
 }
 
 // placesOf returns the shape of the outputs of an ONNX model that has several axes beside the rows, nil for others.
@@ -180,10 +180,13 @@ func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (no
 	return notes, nil
 }
 
-// unscaled returns a model with the task of a set, without a network yet.
-func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
+// unscaled returns a model with the task of a set, without a network yet. infer says that the file gives the widths.
+func (o WeightOptions) unscaled(path string, set *data.Set, load layers.LoadOptions, infer bool) (*Model, error) {
 	if e := set.Encoding; e != nil && !e.Plain() {
 		return nil, fmt.Errorf("expected columns of numbers without missing values, as the network has taken them, found %s", strings.Join(e.Summary(), "; "))
+	}
+	if err := o.asLogit(path, set, load, infer); err != nil {
+		return nil, err
 	}
 	m := &Model{Task: task.Task{
 		Inputs:  o.Network.scaled(set),

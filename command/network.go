@@ -24,26 +24,6 @@ import (
 )
 
 func newNetwork() *cobra.Command {
-	operators := &cobra.Command{
-		Use:   "operators",
-		Short: "List the operators of ONNX and how far they are supported",
-		Long: `List the operators of ONNX up to opset 24. A name alone is an operator that is supported with its
-derivatives. An operator that is frozen computes its outputs, but has no derivative or takes constants alone:
-weights before it stay certain. An operator that is refused comes with the reason.`,
-		Args:  cobra.NoArgs,
-		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			for _, o := range onnx.Supported() {
-				line := o.Name
-				if o.Support != onnx.Whole {
-					line = fmt.Sprintf("%s: %s: %s", o.Name, o.Support, o.Reason)
-				}
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
-	}
 	var c showCommand
 	show := &cobra.Command{
 		Use:   "show FILE",
@@ -74,7 +54,30 @@ time. A fit computes as many rows at a time as its limit of memory allows.`,
 	f.IntSliceVar(&c.onnx.Input, "input", nil, "`SHAPE` of one example, where an ONNX model leaves it open")
 	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
 	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
-	return group("network", "Describe networks", show, operators)
+	return group("network", "Describe networks", show, newOperators())
+}
+
+func newOperators() *cobra.Command {
+	return &cobra.Command{
+		Use:   "operators",
+		Short: "List the operators of ONNX and how far they are supported",
+		Long: `List the operators of ONNX up to opset 24. A name alone is an operator that is supported with its
+derivatives. An operator that is frozen computes its outputs, but has no derivative or takes constants alone:
+weights before it stay certain. An operator that is refused comes with the reason.`,
+		Args: cobra.NoArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			for _, o := range onnx.Supported() {
+				line := o.Name
+				if o.Support != onnx.Whole {
+					line = fmt.Sprintf("%s: %s: %s", o.Name, o.Support, o.Reason)
+				}
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
 }
 
 // interruptible returns the results of f, or ctx's error as soon as ctx ends. f, which cannot be interrupted, then goes

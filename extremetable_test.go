@@ -44,7 +44,7 @@ var extremeNames = []string{"normal", "constant", "huge", "largest", "tiny", "de
 
 // extremeTable returns a table of text with random columns, the last of which is y, and its description.
 func extremeTable(rng *rand.Rand) (text, what string) {
-	rows, kinds := []int{1, 2, 3, 5, 20, 60}[rng.IntN(6)], make([]string, 2+rng.IntN(4))
+	rows, kinds := []int{2, 10, 12, 20, 60, 200}[rng.IntN(6)], make([]string, 2+rng.IntN(4))
 	names := make([]string, len(kinds))
 	for j := range kinds {
 		kinds[j], names[j] = extremeNames[rng.IntN(len(extremeNames))], fmt.Sprint("x", j)

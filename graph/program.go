@@ -104,17 +104,8 @@ func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
 // Plan returns the memory in bytes that a program of these outputs would hold, as
 // [Program.Bytes] does, without allocating it.
 func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
-	if probe := *b; !probe.usable("plan: outputs", outputs...) {
-		return 0, probe.err
-	}
-	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
-	if err != nil {
-		return 0, err
-	}
-	if b.dt == tensor.Float64 {
-		return planned[float64](exprs, o, false)
-	}
-	return planned[float32](exprs, o, false)
+	c, err := CostOf(b, outputs, o)
+	return int(c.Bytes), err
 }
 
 func planned[T kernel.Float](outputs []*expr, o Options, twin bool) (int, error) {

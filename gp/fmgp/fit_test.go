@@ -142,11 +142,13 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := f.steps().Bytes(400)
+	step, err := f.steps().Cost(400)
+	full := step.Bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := f.steps().Bytes(200)
+	step, err = f.steps().Cost(200)
+	half := step.Bytes
 	if err != nil || half >= full {
 		t.Fatalf("%d bytes for half of a step of %d, error %v", half, full, err)
 	}

@@ -34,6 +34,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 		return nil, err
 	}
 	f := &fitting{p: p, r: r, s: c, limit: r.Limit()}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if f.loss, err = newLoss(p, c.NoiseStd); err == nil {
 		err = f.run(ctx)
 	}
@@ -65,13 +68,7 @@ type fitting struct {
 
 // run finds the numbers of the posterior.
 func (f *fitting) run(ctx context.Context) error {
-	if err := f.place(); err != nil {
-		return err
-	}
 	f.order = rand.New(rand.NewPCG(f.r.Seed, rowStream)).Perm(f.p.Train.N())
-	if err := f.fits(); err != nil {
-		return err
-	}
 	if err := f.remember(ctx); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if f.s, err = s.complete(p); err != nil {
 		return nil, err
 	}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
@@ -74,9 +77,6 @@ func (f *fitting) start(ctx context.Context) error {
 	f.raw = layers.NewCopy(net.hidden)
 	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), limit: f.r.Limit() / 4}
 	f.post.cov = &covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
-	if _, err := f.post.cov.size(f.r.Limit()); err != nil {
-		return err
-	}
 	if err := f.startLayers(net); err != nil {
 		return fmt.Errorf("sngp: power iteration: %w", err)
 	}

@@ -371,10 +371,11 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	need, err := g.Bytes(p.Train.N())
+	step, err := g.Cost(p.Train.N())
 	if err != nil {
 		t.Fatal(err)
 	}
+	need := step.Bytes
 	_, parts := fit(t, s, p, gp.Run{Memory: need - 1})
 	got, want := parts.head.Beta.Floats(), whole.head.Beta.Floats()
 	fixture.Close(t, "β in parts", got, want, 1e-9)

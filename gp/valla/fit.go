@@ -57,11 +57,11 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, train,
 	if f.s.Optimizer != optimizerNatural && train != nil {
 		return nil, settings.Errorf("optimizer %s beside another posterior, expected %s", f.s.Optimizer, optimizerNatural)
 	}
-	if f.s.Weights, f.weightNotes, err = gp.InformativeWeights(ctx, p, r, f.s.Weights); err != nil {
+	if err := f.choose(ctx); err != nil {
 		return nil, err
 	}
-	if f.p.Net, err = chosen(p.Net, f.s.Weights); err != nil {
-		return nil, settings.Errorf("weights: %w", err)
+	if _, err := f.plan(); err != nil {
+		return nil, err
 	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
@@ -70,6 +70,17 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, train,
 		return f.naturalSteps(ctx)
 	}
 	return f.steps().Steps(ctx, f.fitted)
+}
+
+// choose leaves the uncertain weights alone as parameters of the network.
+func (f *fitting) choose(ctx context.Context) (err error) {
+	if f.s.Weights, f.weightNotes, err = gp.InformativeWeights(ctx, f.p, f.r, f.s.Weights); err != nil {
+		return err
+	}
+	if f.p.Net, err = chosen(f.p.Net, f.s.Weights); err != nil {
+		return settings.Errorf("weights: %w", err)
+	}
+	return nil
 }
 
 // chosen returns the network with those parameters alone that names choose.

@@ -46,5 +46,5 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 		runtime = 64 << 20 // what any program takes, and what kernels use as a workspace
 	)
 	arrays := layers.Count(net) + copies*z.Size() + rows*(z.Size()/inducing+outputs)
-	return runtime + int64(g.bytes) + int64(dt.Size())*int64(arrays), nil
+	return runtime + g.cost.Bytes + int64(dt.Size())*int64(arrays), nil
 }

@@ -156,7 +156,7 @@ func TestParts(t *testing.T) {
 	for i, q := range whole.layer.Params() {
 		fixture.Close(t, q.Name, parts.layer.Params()[i].Floats(), q.Floats(), 1e-9)
 	}
-	for _, memory := range []int64{100, 64 << 20} {
+	for _, memory := range []int64{100, 64 << 10} {
 		if _, err := s.Fit(t.Context(), p, gp.Run{Memory: memory}); !errors.As(err, new(*graph.MemoryError)) {
 			t.Errorf("%d bytes: error %v", memory, err)
 		}

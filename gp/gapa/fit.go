@@ -97,13 +97,14 @@ func (f *fitting) place() error {
 func (f *fitting) fits() error {
 	c, d := f.p.Outputs(), f.site.width()
 	f.s.Cached = min(f.s.Cached, f.p.Train.N())
-	need := int64(f.s.Cached) * int64(d) * int64(f.p.Dtype().Size())
+	need := int64(f.s.Cached)*int64(d*int(f.p.Dtype().Size())+8) + nearestBytes(f.s.Neighbours, f.s.Cached, d) + f.centreBytes()
 	if held := f.p.Validation; held != nil {
 		need += sampleBytes(held.N(), c, d)
 	}
 	if f.s.Scales == scalesLearned {
-		need += sampleBytes(1, c, d)
-		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/sampleBytes(1, c, d)))
+		one := sampleBytes(1, c, d) + gp.Numbers(lossArrays, c)
+		need += one
+		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/one))
 	}
 	if need > f.limit || f.s.Scales == scalesLearned && f.learners == 0 {
 		return &graph.MemoryError{What: fmt.Sprintf("%d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}

@@ -37,10 +37,12 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		held = f.p.Validation.N()
 	}
 	plan := &gp.Plan{What: fmt.Sprintf("gapa: %d values at %d rows and their derivatives", d, m), Cheaper: "a smaller value of the setting cached"}
-	plan.Hold(int64(m)*int64(d+1)*int64(f.p.Dtype().Size()) + f.centreBytes())
+	plan.Hold(int64(m)*int64(d*int(f.p.Dtype().Size())+8) + f.centreBytes())
+	kept := plan.Held()
 	if err := f.planPass(plan, m, nothing); err != nil {
 		return nil, err
 	}
+	plan.Release(plan.Held() - kept)
 	samples := f.learners + held
 	if samples > 0 {
 		if err := f.planPass(plan, samples, f.site.derivatives); err != nil {
@@ -87,8 +89,17 @@ func planNearest(plan *gp.Plan, rows float64, k, m, d int) {
 	k = min(k, m)
 	plan.Products(rows * float64(m*d+k*k*d/2+k*k*k/3))
 	plan.Elements(rows * float64(2*m+k*k))
-	plan.Beside(int64(kernel.Threads()) * gp.Numbers(k, k+d))
+	plan.Beside(nearestBytes(k, m, d))
 }
+
+// nearestBytes is the memory of the search of the k nearest of m points of d numbers.
+func nearestBytes(k, m, d int) int64 {
+	k = min(k, m)
+	return int64(kernel.Threads()) * gp.Numbers(k, k+d)
+}
+
+// lossArrays is how many numbers a step that learns variances computes for each output of a row.
+const lossArrays = 8
 
 // planScales counts the learning of the variances, and the choice of their factor by the held-out rows.
 func (f *fitting) planScales(plan *gp.Plan, c, d, held int) {
@@ -98,9 +109,9 @@ func (f *fitting) planScales(plan *gp.Plan, c, d, held int) {
 		plan.Elements(steps * float64(batch*c) * float64(2*d+8))
 		plan.Elements(steps / scaleCheck * float64(held*c) * float64(d+8))
 	}
-	plan.Beside(gp.Numbers(8, batch, c))
+	plan.Beside(gp.Numbers(lossArrays, batch, c))
 	if held > 0 {
 		plan.Elements(float64(len(f.mixtures())) * float64(held*c) * 8)
-		plan.Beside(gp.Numbers(8, held, c))
+		plan.Beside(gp.Numbers(lossArrays, held, c))
 	}
 }

@@ -57,6 +57,7 @@ type fitting struct {
 	bounded []*bounded    // the layers whose weights are divided
 	average *tensor.Dense // the moving average of φᵀφ, [m,m]; nil without
 	post    *posterior    // of the weights as they are
+	beside  int64         // bytes that the plan holds beside a step; 0 before the plan
 
 	before []float64 // the norms of the bounded layers before the first step
 	divide *divider  // divides the weights; nil where no layer is divided

@@ -56,13 +56,6 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if f.s.Precision != exact {
 		of.average = h.W.Value // any array says that there is one
 	}
-	g, err := of.steps()
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Plan(plan); err != nil {
-		return nil, err
-	}
 	batch, cost, err := graph.CostWithin("sngp: a prediction", predictBatch, of.post.limit, of.post.pass(of.post.write))
 	if err != nil {
 		return nil, err
@@ -70,6 +63,19 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	f.planPasses(plan, cov, float64(n), float64(min(n, startRows)))
 	plan.Pass(batch, cost, n, of.post.limit)
 	plan.Hold(gp.Numbers(batch, m+c) + cov.workspaceBytes(batch))
+	if v := f.p.Validation; v != nil && f.classes() && f.s.Lambda == nil {
+		plan.Hold(gp.Numbers(min(batch, v.N()), c, c))
+	}
+	f.beside = plan.Held() + of.averagingBytes()
+	of.beside = f.beside
+	plan.Hold(of.averagingBytes())
+	g, err := of.steps()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Plan(plan); err != nil {
+		return nil, err
+	}
 	row := plan.Prediction()
 	row.Run(cost, 1/float64(batch))
 	row.Hold(cost.Bytes/int64(batch) + gp.Numbers(m) + cov.workspaceBytes(1))
@@ -79,7 +85,6 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		if f.classes() && f.s.Lambda == nil {
 			cov.planRows(plan, float64(v.N()))
 			plan.Elements(64 * 4 * float64(v.N()*c))
-			plan.Beside(gp.Numbers(min(batch, v.N()), c, c))
 		}
 	}
 	return plan, plan.Check(f.r.Limit())

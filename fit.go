@@ -48,8 +48,9 @@ type FitOptions struct {
 	// the observation model with which the network was trained.
 	Likelihood likelihood.Settings
 
-	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
-	// method can estimate them; see gp.Estimator. The estimate takes a small part of the time of the fit.
+	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit and the verdict,
+	// if the method can estimate them; see gp.Estimator. The memory is that of the process, with the data that it
+	// holds already.
 	OnEstimate func(gp.Estimate)
 
 	gp.Run
@@ -80,7 +81,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	if err != nil {
 		return nil, err
 	}
-	if err := o.estimate(ctx, s, p); err != nil {
+	if err := m.estimate(ctx, s, p, rows, o); err != nil {
 		return nil, err
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
@@ -142,19 +143,6 @@ func (m *Model) posterior(f *gp.Fitted, method string) *Posterior {
 		p.Model = r.Model.With(f.Likelihood)
 	}
 	return p
-}
-
-// estimate calls OnEstimate with the estimate of the fit, if the method has one.
-func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) error {
-	e, ok := s.(gp.Estimator)
-	if !ok || o.OnEstimate == nil {
-		return nil
-	}
-	cost, err := e.Estimate(ctx, p, o.Run)
-	if err == nil {
-		o.OnEstimate(cost)
-	}
-	return err
 }
 
 // examine completes the event of a fit by a verdict and by warnings. An error says that the model cannot

@@ -62,12 +62,15 @@ func (g Gaussian) form() form {
 	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0}
 }
 
+// usualSizes is the default of EngineOptions.Sizes.
+var usualSizes = []int{1, 8, 64}
+
 // NewEngine returns the engine of a posterior for inputs of a shape each. Nothing is compiled
 // yet, see [Engine.Warm].
 func NewEngine(p Posterior, shape []int, o EngineOptions) (*Engine, error) {
 	sizes := slices.Clone(o.Sizes)
 	if sizes == nil {
-		sizes = []int{1, 8, 64}
+		sizes = slices.Clone(usualSizes)
 	}
 	slices.Sort(sizes)
 	if sizes = slices.Compact(sizes); len(sizes) == 0 || sizes[0] < 1 {

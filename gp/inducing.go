@@ -45,6 +45,17 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 	return graph.Convert(dense.Of(centres, shape...), p.Dtype()), class, nil
 }
 
+// InducingPoints returns the largest number of points that [KMeans] returns for m points, and the output of each.
+func InducingPoints(p Problem, m int) (class []int) {
+	rows, c := groups(p), p.Outputs()
+	for k := range c {
+		if own := len(rows(k)); own > 0 {
+			class = append(class, slices.Repeat([]int{k}, min(own, max(1, (m+c-1-k)/c)))...)
+		}
+	}
+	return class
+}
+
 // groups returns a function that gives, for an output, the numbers of the training rows whose
 // centres are the points of that output.
 func groups(p Problem) func(output int) []int {

@@ -47,8 +47,8 @@ func ForwardFlops(p Problem) (int, error) {
 	if err := b.Err(); err != nil {
 		return 0, err
 	}
-	_, each, err := graph.Cost(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
-	return each, err
+	cost, err := graph.CostOf(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
+	return int(cost.Each.Products + cost.Each.Elements), err
 }
 
 // Examples are inputs X [N,…] and targets Y [N,W·C] in the network's units and element type, where W is

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"unsafe"
+
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -17,21 +19,72 @@ type counted interface {
 // as one with any other. What the functions of [Builder.Call] compute is not known and not counted.
 func (p *Program) Flops() (once, each int) { return p.m.flops() }
 
-func (c *code[T]) flops() (once, each int) { return flopsOf(c.once), flopsOf(c.each) }
+func (c *code[T]) flops() (once, each int) {
+	return workOf(c.once).flops, workOf(c.each).flops
+}
 
-func flopsOf[T kernel.Float](steps []*step[T]) int {
-	sum := 0
+// Work is the work of a program. The operations are those of [Program.Flops].
+type Work struct {
+	Products float64 // operations of products, convolutions and solutions of linear systems
+	Elements float64 // numbers that all other operations write
+}
+
+// Cost says what a program takes.
+type Cost struct {
+	Bytes      int64 // memory, see [Program.Bytes]
+	Once, Each Work  // the work of the parts that run once, and of each Run
+}
+
+// CostOf returns the cost of a program of these outputs, without allocating its memory.
+func CostOf(b *Builder, outputs []*Node, o Options) (Cost, error) {
+	if probe := *b; !probe.usable("plan: outputs", outputs...) {
+		return Cost{}, probe.err
+	}
+	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
+	if err != nil {
+		return Cost{}, err
+	}
+	if b.dt == tensor.Float64 {
+		return costOf[float64](exprs, o)
+	}
+	return costOf[float32](exprs, o)
+}
+
+func costOf[T kernel.Float](outputs []*expr, o Options) (Cost, error) {
+	c, err := newCompiler[T](outputs, o, false)
+	if err != nil {
+		return Cost{}, err
+	}
+	bytes := c.arena.size * int(unsafe.Sizeof(T(0)))
+	return Cost{int64(bytes), workOf(c.code.once).Work, workOf(c.code.each).Work}, nil
+}
+
+// work is a Work with the sum of its operations, as [Program.Flops] counts them.
+type work struct {
+	Work
+	flops int // operations
+}
+
+func workOf[T kernel.Float](steps []*step[T]) (w work) {
 	for _, s := range steps {
+		n := size(s.e.shape)
 		switch op := s.e.op.(type) {
+		case matMul, panelled, gram, cholesky, solveLower, conv, contract:
+			flops := op.(counted).Flops(shapesOf(s.e.in), s.e.shape)
+			w.Products += float64(flops)
+			w.flops += flops
+			continue
 		case counted:
-			sum += op.Flops(shapesOf(s.e.in), s.e.shape)
+			n = op.Flops(shapesOf(s.e.in), s.e.shape)
+			w.flops += n
 		case nil, panels, transpose, window, concat, broadcastTo, pick: // only copied
 		case call: // not known
 		default:
-			sum += size(s.e.shape)
+			w.flops += n
 		}
+		w.Elements += float64(n)
 	}
-	return sum
+	return w
 }
 
 // Flops implements counted.

@@ -102,7 +102,7 @@ func (c *code[T]) bytes() int {
 }
 
 func (c *code[T]) twinBytes(outputs []*expr, o Options) (int, error) {
-	bytes, _, err := planned[T](outputs, o, true)
+	bytes, err := planned[T](outputs, o, true)
 	return bytes, err
 }
 

@@ -14,15 +14,7 @@ type Pass struct {
 // the *MemoryError, which NewBatchedWithin returns where a single example needs more. Batches that
 // are evaluated beside each other keep to limit, too.
 func NewBatchedWithin(what string, size int, limit int64, write func(size int) (Pass, error)) (*Batched, error) {
-	var p Pass
-	_, _, err := Tile(what, size, max(1, limit), func(size int) (int64, error) {
-		var err error
-		if p, err = write(size); err != nil {
-			return 0, err
-		}
-		bytes, err := Plan(p.Builder, p.Outputs, Options{Varying: []*Node{p.X}})
-		return int64(bytes) + p.Beside, err
-	})
+	p, _, err := tiled(what, size, limit, write)
 	if err != nil {
 		return nil, err
 	}
@@ -32,4 +24,28 @@ func NewBatchedWithin(what string, size int, limit int64, write func(size int) (
 	}
 	f.Limit(limit)
 	return f, nil
+}
+
+// CostWithin returns what [NewBatchedWithin] compiles for the same arguments takes: examples at a time, and the cost
+// of a run, whose memory is that of a single batch.
+func CostWithin(what string, size int, limit int64, write func(size int) (Pass, error)) (examples int, c Cost, err error) {
+	p, c, err := tiled(what, size, limit, write)
+	if err != nil {
+		return 0, c, err
+	}
+	return p.X.Shape()[0], c, nil
+}
+
+// tiled writes the pass for the largest whole fraction of size that needs at most limit bytes.
+func tiled(what string, size int, limit int64, write func(size int) (Pass, error)) (p Pass, c Cost, err error) {
+	_, _, err = Tile(what, size, max(1, limit), func(size int) (int64, error) {
+		var err error
+		if p, err = write(size); err != nil {
+			return 0, err
+		}
+		c, err = CostOf(p.Builder, p.Outputs, Options{Varying: []*Node{p.X}})
+		c.Bytes += p.Beside
+		return c.Bytes, err
+	})
+	return p, c, err
 }

@@ -79,20 +79,16 @@ func stepOf(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves []
 	return outputs, graph.Options{Varying: varying}
 }
 
-const (
-	// copiesTrained is how many copies of each trained array exist at most: the values, the
-	// gradient, two moments of Adam and the best values.
-	copiesTrained = 5
-	// runtimeBytes is what any program takes, and what kernels use as a workspace.
-	runtimeBytes = 64 << 20
-)
+// copiesTrained is how many copies of each trained array exist at most: the values, the
+// gradient, two moments of Adam and the best values.
+const copiesTrained = 5
 
-// StepBytes predicts the memory in bytes of what [NewGraph] makes of the same arguments, with the
+// StepCost predicts the cost of what [NewGraph] makes of the same arguments; its memory is that with the
 // optimizer's arrays. leaves are the nodes that a feed overwrites. whole says that an update
 // depends on the leaves, so that a mini-batch cannot be computed in parts.
-func StepBytes(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves []*graph.Node, updates ...layers.Update) (bytes int64, whole bool, err error) {
+func StepCost(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves []*graph.Node, updates ...layers.Update) (c graph.Cost, whole bool, err error) {
 	outputs, options := stepOf(b, loss, params, leaves, updates)
-	program, err := graph.Plan(b, outputs, options)
+	c, err = graph.CostOf(b, outputs, options)
 	arrays := 0
 	for i, n := range options.Varying {
 		if i >= len(params) && i < len(params)+len(leaves) {
@@ -101,7 +97,8 @@ func StepBytes(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves
 			arrays += copiesTrained * n.Shape().TotalSize()
 		}
 	}
-	return runtimeBytes + int64(program) + int64(b.Dtype().Size())*int64(arrays), dependOn(updates, leaves), err
+	c.Bytes += int64(b.Dtype().Size()) * int64(arrays)
+	return c, dependOn(updates, leaves), err
 }
 
 // dependOn says whether an update depends on leaves.

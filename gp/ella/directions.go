@@ -59,6 +59,7 @@ type reverse struct {
 
 	at, cotangent *tensor.Dense  // what the program reads for z and ct
 	program       *graph.Program // computes grads
+	cost          graph.Cost     // of the program
 }
 
 func planReverse(net layers.Network, p points, size int) (*reverse, int64, error) {
@@ -68,8 +69,9 @@ func planReverse(net layers.Network, p points, size int) (*reverse, int64, error
 	r.z, r.ct = r.b.Input("z", shape...), r.b.Input("cotangent", size, p.outputs)
 	out := net.Forward(r.b, r.z)
 	r.grads = graph.VJP(r.b, []*graph.Node{out}, []*graph.Node{r.ct}, params(r.b, net))
-	bytes, err := graph.Plan(r.b, r.grads, r.options())
-	return r, int64(bytes) + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), err
+	var err error
+	r.cost, err = graph.CostOf(r.b, r.grads, r.options())
+	return r, r.cost.Bytes + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), err
 }
 
 func (r *reverse) options() graph.Options { return graph.Options{Varying: []*graph.Node{r.ct}} }

@@ -35,6 +35,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 // fitAt fits with complete settings and the given points. Where ctx ends after a look at
 // the validation rows, the best state so far is returned with its error.
 func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (*gp.Fitted, error) {
+	if _, err := s.plan(p, r, at); err != nil {
+		return nil, err
+	}
 	f := &fitting{p: p, r: r, s: s, limit: r.Limit(), candidates: s.candidates(p)}
 	err := f.start(ctx, at)
 	if err == nil {

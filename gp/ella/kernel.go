@@ -76,6 +76,7 @@ type blocks struct {
 	own, cross    *graph.Node       // [size,size]; cross is nil where one block is all
 	buffers       [2]*tensor.Dense  // what the programs read for first and second
 	programs      [2]*graph.Program // of a block with itself, and of two blocks
+	costs         [2]graph.Cost     // of the programs
 }
 
 // planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.
@@ -88,14 +89,18 @@ func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error
 		g.second = g.b.Input("second", size, width)
 		g.cross = kernel.Cross(g.b, g.first, g.second, class)
 	}
-	bytes, err := graph.Plan(g.b, []*graph.Node{g.own}, graph.Options{})
+	var err error
+	g.costs[0], err = graph.CostOf(g.b, []*graph.Node{g.own}, graph.Options{})
 	if err == nil && g.cross != nil {
-		var more int
-		more, err = graph.Plan(g.b, []*graph.Node{g.cross}, g.options())
-		bytes += more
+		g.costs[1], err = graph.CostOf(g.b, []*graph.Node{g.cross}, g.options())
 	}
-	buffers := 2*int64(size*width)*int64(x.Dtype().Size()) + 8*int64(size)*int64(size)
-	return g, int64(bytes) + buffers, err
+	return g, g.bytes(), err
+}
+
+// bytes is the memory of the programs with what they read, and a block of the kernel.
+func (g *blocks) bytes() int64 {
+	buffers := 2 * int64(g.size*g.x.Shape()[1]) * int64(g.x.Dtype().Size())
+	return g.costs[0].Bytes + g.costs[1].Bytes + buffers + gp.Numbers(g.size, g.size)
 }
 
 func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }

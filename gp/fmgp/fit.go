@@ -1,6 +1,7 @@
 package fmgp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -26,6 +27,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if f.s, err = s.complete(p); err != nil {
 		return nil, err
 	}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
@@ -38,12 +42,13 @@ type fitting struct {
 	r gp.Run     // seed, memory, checkpoint and progress
 	s Settings   // complete
 
-	lik   likelihood.Likelihood // whose parameters the fit changes
-	train points                // the training rows with the network's outputs and features
-	held  points                // without validation rows empty
-	layer *sparseGP             // what the fit changes
-	post  *posterior            // of layer
-	first float64               // the length scale before the first step
+	lik    likelihood.Likelihood // whose parameters the fit changes
+	train  points                // the training rows with the network's outputs and features
+	held   points                // without validation rows empty
+	layer  *sparseGP             // what the fit changes
+	post   *posterior            // of layer
+	first  float64               // the length scale before the first step
+	beside int64                 // bytes that the plan holds beside a step; 0 before the plan
 }
 
 // start computes what the network makes of the rows, and makes the layer, the likelihood and
@@ -101,13 +106,16 @@ func (f *fitting) params() []*graph.Param {
 	return append(f.layer.Params(), f.lik.Params()...)
 }
 
+// what names a step with m inducing points.
+func (f *fitting) what(m int) string { return fmt.Sprintf("fmgp: a step with %d inducing points", m) }
+
 // steps describes the fit in steps.
 func (f *fitting) steps() *steps.Graph {
 	k := f.layer.Kernel
 	kept := (f.train.n() + f.held.n()) * (k.Features + k.Outputs) // numbers that the network has made of the rows
 	return &steps.Graph{
-		What: fmt.Sprintf("fmgp: a step with %d inducing points", f.layer.Inducing()),
-		Rows: f.train, BatchSize: f.s.BatchSize, Trained: f.params(), Beside: int64(kept) * int64(f.p.Dtype().Size()),
+		What: f.what(f.layer.Inducing()),
+		Rows: f.train, BatchSize: f.s.BatchSize, Trained: f.params(), Beside: cmp.Or(f.beside, int64(kept)*int64(f.p.Dtype().Size())),
 		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step { return steps.Step{Loss: f.loss(b, x, y)} },
 		Fit: steps.Fit{
 			Problem: f.p, Run: f.r, Settings: &f.s, Likelihood: f.lik,

@@ -142,11 +142,13 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := f.steps().Bytes(400)
+	step, err := f.steps().Cost(400)
+	full := step.Bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := f.steps().Bytes(200)
+	step, err = f.steps().Cost(200)
+	half := step.Bytes
 	if err != nil || half >= full {
 		t.Fatalf("%d bytes for half of a step of %d, error %v", half, full, err)
 	}
@@ -154,7 +156,7 @@ func TestParts(t *testing.T) {
 	for i, q := range whole.layer.Params() {
 		fixture.Close(t, q.Name, parts.layer.Params()[i].Floats(), q.Floats(), 1e-9)
 	}
-	for _, memory := range []int64{100, 64 << 20} {
+	for _, memory := range []int64{100, 64 << 10} {
 		if _, err := s.Fit(t.Context(), p, gp.Run{Memory: memory}); !errors.As(err, new(*graph.MemoryError)) {
 			t.Errorf("%d bytes: error %v", memory, err)
 		}

@@ -34,6 +34,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 		return nil, err
 	}
 	f := &fitting{p: p, r: r, s: c, limit: r.Limit()}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if f.loss, err = newLoss(p, c.NoiseStd); err == nil {
 		err = f.run(ctx)
 	}
@@ -65,13 +68,7 @@ type fitting struct {
 
 // run finds the numbers of the posterior.
 func (f *fitting) run(ctx context.Context) error {
-	if err := f.place(); err != nil {
-		return err
-	}
 	f.order = rand.New(rand.NewPCG(f.r.Seed, rowStream)).Perm(f.p.Train.N())
-	if err := f.fits(); err != nil {
-		return err
-	}
 	if err := f.remember(ctx); err != nil {
 		return err
 	}
@@ -100,13 +97,14 @@ func (f *fitting) place() error {
 func (f *fitting) fits() error {
 	c, d := f.p.Outputs(), f.site.width()
 	f.s.Cached = min(f.s.Cached, f.p.Train.N())
-	need := int64(f.s.Cached) * int64(d) * int64(f.p.Dtype().Size())
+	need := int64(f.s.Cached)*int64(d*int(f.p.Dtype().Size())+8) + nearestBytes(f.s.Neighbours, f.s.Cached, d) + f.centreBytes()
 	if held := f.p.Validation; held != nil {
 		need += sampleBytes(held.N(), c, d)
 	}
 	if f.s.Scales == scalesLearned {
-		need += sampleBytes(1, c, d)
-		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/sampleBytes(1, c, d)))
+		one := sampleBytes(1, c, d) + gp.Numbers(lossArrays, c)
+		need += one
+		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/one))
 	}
 	if need > f.limit || f.s.Scales == scalesLearned && f.learners == 0 {
 		return &graph.MemoryError{What: fmt.Sprintf("%d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,8 +12,7 @@ import (
 
 var _, _ gp.Estimator = (*Settings)(nil), (*SubsetSettings)(nil)
 
-// Estimate implements gp.Estimator: it evaluates the network for one batch, and counts the
-// multiplications of matrices.
+// Estimate implements gp.Estimator.
 func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
 	if err := p.Check(); err != nil {
 		return gp.Estimate{}, err
@@ -22,28 +22,20 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	if err != nil {
 		return gp.Estimate{}, err
 	}
-	choice := time.Since(start).Seconds()
 	o := c.options(p)
-	q, e, err := estimated(ctx, p, r, o)
+	choice := time.Since(start).Seconds()
+	q, plan, err := estimated(ctx, p, r, o)
 	if err != nil {
-		return e, err
+		return gp.Estimate{}, err
 	}
-	solves, rows := 1, 0
-	switch {
-	case c.Hyper == hyperGrid:
-		solves, rows = len(grid{NoiseStds: c.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
-	case o.Ascent != nil && o.Priors != priorsShared:
-		solves = o.Ascent.complete().Steps
-	case o.Priors != priorsShared:
-		solves = 40 // of a search in several dimensions, as measured
-	case c.Hyper == hyperMarglik:
-		solves = searched
-	}
-	e.Seconds += choice + float64(solves)*q.solving(rows)/gp.Speed()
-	if e.Seconds > gp.Long {
+	plan.Seconds(choice)
+	solves, rows := c.solves(p, q)
+	q.planSolves(plan, solves, rows)
+	e, err := plan.Estimate(nil)
+	if err == nil && e.Seconds > gp.Long {
 		s.cheaper(ctx, p, r, o, &e)
 	}
-	return e, ctx.Err()
+	return e, cmp.Or(err, ctx.Err())
 }
 
 // cheaper names the cheaper choice in an estimate, with its time, if one takes half of the time at most: Kronecker
@@ -63,6 +55,23 @@ func (s *Settings) cheaper(ctx context.Context, p gp.Problem, r gp.Run, o option
 	}
 }
 
+// solves returns how many factorisations a fit takes as long as, and the number of examples that are predicted with
+// each.
+func (s *Settings) solves(p gp.Problem, q *posterior) (solves, rows int) {
+	o := s.options(p)
+	switch {
+	case s.Hyper == hyperGrid:
+		return len(grid{NoiseStds: s.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
+	case o.Ascent != nil && o.Priors != priorsShared:
+		return o.Ascent.complete().Steps, 0
+	case o.Priors != priorsShared:
+		return 40, 0 // of a search in several dimensions, as measured
+	case s.Hyper == hyperMarglik:
+		return searched, 0
+	}
+	return 1, 0
+}
+
 // fewRows is the number of rows of the cheaper choice.
 const fewRows = 1000
 
@@ -79,46 +88,66 @@ func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (
 	if err != nil {
 		return gp.Estimate{}, err
 	}
-	q, e, err := estimated(ctx, p, r, options{Subset: c.Points, PriorStd: c.PriorStd})
+	q, plan, err := estimated(ctx, p, r, options{Subset: c.Points, PriorStd: c.PriorStd})
 	if err != nil {
-		return e, err
+		return gp.Estimate{}, err
 	}
-	e.Seconds += searched * q.solving(0) / gp.Speed()
-	e.Cheaper = "a smaller value of the setting points"
-	return e, nil
+	q.planSolves(plan, searched, 0)
+	plan.Cheaper = "a smaller value of the setting points"
+	return plan.Estimate(nil)
 }
 
-// estimated returns a posterior before it has seen the data, and what its sums over these take.
-func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posterior, gp.Estimate, error) {
+// estimated returns a posterior before it has seen the data, and a plan of its sums over these. Rows of images that
+// go back one by one are measured, because the data tell how many there are.
+func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posterior, *gp.Plan, error) {
 	o.Likelihood, o.Seed, o.MemoryLimit = p.Likelihood, r.Seed, r.Memory
 	d, err := newData(p.Train.X, p.Train.Y, o)
 	if err != nil {
-		return nil, gp.Estimate{}, err
+		return nil, nil, err
 	}
-	q, err := unfitted(p.Net, d, o)
+	q, err := planned(p.Net, d, o)
 	if err != nil {
-		return nil, gp.Estimate{}, err
+		return nil, nil, err
 	}
-	e := gp.Estimate{Bytes: q.structure.bytes() + int64(q.scan.program.Bytes())}
+	plan, n := q.plan(), d.N()
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if !q.scan.passesBack() || q.evidence.gaussian() {
+		plan.Run(q.cost, float64(n)/float64(q.scan.batch))
+		q.planSums(plan, float64(n))
+		return q, plan, nil
+	}
+	if err := q.scan.compile(q.scan.fitted()); err != nil {
+		return nil, nil, err
+	}
+	took, bytes, err := q.measured(ctx, d)
+	plan.Hold(bytes)
+	plan.Seconds(took)
+	return q, plan, err
+}
+
+// measured returns how many seconds the sums over the examples d take, by a few of them, and the memory of
+// the programs for rows that go back one by one.
+func (p *posterior) measured(ctx context.Context, d gp.Examples) (seconds float64, bytes int64, err error) {
 	n := d.N()
-	few := min(n, q.scan.batch)
+	few := min(n, p.scan.batch)
 	some := gp.Examples{X: dense.Rows(d.X, 0, few)}
-	pass := func() error { return q.scan.each(ctx, some.X, q.scan.readable) }
-	rows, err := q.newRooted()
+	rows, err := p.newRooted()
 	if err != nil {
-		return nil, e, err
+		return 0, 0, err
 	}
+	pass := func() error { return p.scan.each(ctx, some.X, p.scan.readable) }
 	if rows != nil {
-		e.Bytes = q.structure.bytes() + rows.bytes()
-		q.structure.allocate()
+		bytes = rows.bytes()
+		p.structure.allocate()
 		pass = func() error {
 			rows.expect(n / few)
 			return rows.sum(ctx, some, func(batch, []float64) {})
 		}
 	}
 	took, err := second(pass)
-	e.Seconds = took*float64(n)/float64(few) + q.summing(float64(n))/gp.Speed()
-	return q, e, err
+	return took * float64(n) / float64(few), bytes, err
 }
 
 // second returns how many seconds f takes, without the work that f does once.
@@ -139,37 +168,131 @@ func (s *scanner) readable(b batch) error {
 	return b.jacobian(make([]float64, b.size()*s.params), s.params)
 }
 
-// summing is the number of multiplications with which H is summed up over n examples.
-func (p *posterior) summing(n float64) float64 {
-	c, all := float64(p.scan.outputs), float64(p.scan.params)
-	switch h := p.full().(type) {
-	case *weightSpace:
-		return n * c * all * all / 2
-	case *functionSpace:
-		return p.scan.products(n*c, n*c) / 2
-	case *denseLayer:
-		return n * float64(h.width*h.width*h.q()*h.q()) / 2
-	}
-	return 0 // factors and diagonals take no longer than the network
+// plan returns a plan of the memory of the posterior.
+func (p *posterior) plan() *gp.Plan {
+	plan := &gp.Plan{What: "laplace: the posterior"}
+	plan.Hold(p.structure.bytes() + p.cost.Bytes + p.scratchBytes())
+	row := plan.Prediction()
+	row.Run(p.cost, 1/float64(p.scan.batch))
+	row.Hold(p.cost.Bytes / int64(p.scan.batch))
+	p.planMarginals(row, 1)
+	return plan
 }
 
-// solving is the number of multiplications of a factorisation with its effective parameters, and
-// of the covariances of some examples.
-func (p *posterior) solving(examples int) float64 {
-	rows, all := float64(examples*p.scan.outputs), float64(p.scan.params)
-	factor := func(order int, products float64) float64 {
-		n := float64(order)
-		return n*n*n/3 + rows*n*n/2 + products
+// planSums counts the work with which H is summed up over n examples.
+func (p *posterior) planSums(plan *gp.Plan, n float64) {
+	c, all := float64(p.scan.outputs), float64(p.scan.params)
+	if l, ok := p.structure.(*lowRank); ok {
+		order := float64(l.order())
+		plan.Products(eigenSystem * order * order * order)
 	}
 	switch h := p.full().(type) {
-	case *functionSpace:
-		return factor(h.n, p.scan.products(rows, float64(h.n)))
 	case *weightSpace:
-		return factor(h.n, rows*float64(h.n)*all)
+		plan.Products(n * c * all * all / 2)
+	case *functionSpace:
+		plan.Products(p.scan.products(n*c, n*c) / 2)
 	case *denseLayer:
-		return factor(h.n, rows*float64(h.n)*all)
+		plan.Products(n * float64(h.width*h.width*h.q()*h.q()) / 2)
+	case interface{ factorSizes() []int }: // KFAC
+		for _, w := range h.factorSizes() {
+			plan.Products(eigenSystem * float64(w) * float64(w) * float64(w))
+		}
+		p.eachFactor(func(rows, width float64) {
+			plan.Products(n * rows * width * width / 2)
+			plan.Elements(4 * n * rows * width)
+		})
+	default:
+		p.eachFactor(func(rows, width float64) { plan.Elements(4 * n * rows * width) })
+		plan.Products(n * all)
+	}
+}
+
+// eigenSystem is the number of multiplications of the eigenvalues and eigenvectors of a matrix of order n, over n³.
+// Half of them are products with vectors, which take longer than products of matrices.
+const eigenSystem = 12
+
+// eachFactor calls f with the rows and the width of each factor of the Jacobian at an example.
+func (p *posterior) eachFactor(f func(rows, width float64)) {
+	c := float64(p.scan.outputs)
+	for _, g := range p.scan.groups {
+		f(c*float64(p.scan.blocks[g.blocks[0]].places), float64(g.q))
+	}
+	for _, k := range p.scan.blocks {
+		if k.a != nil {
+			f(float64(k.places), float64(k.p))
+		}
+	}
+}
+
+// planSolves counts factorisations, and the covariances of so many examples with each.
+func (p *posterior) planSolves(plan *gp.Plan, solves, examples int) {
+	if order := p.factorOrder(); order > 0 {
+		n, times := float64(order), float64(solves)
+		plan.Products(times * n * n * n / 3)
+		plan.Elements(times * n * n)
+	}
+	if examples > 0 {
+		c, batch := int64(p.scan.outputs), int64(min(examples, p.scan.batch))
+		plan.Beside(8 * batch * c * c)
+		plan.Run(p.cost, float64(solves*examples)/float64(p.scan.batch))
+		p.planMarginals(plan, float64(solves*examples))
+	}
+}
+
+// factorOrder is the order of the matrix that is factorised, and 0 if there is none.
+func (p *posterior) factorOrder() int {
+	switch h := p.full().(type) {
+	case *functionSpace:
+		return h.n
+	case *weightSpace:
+		return h.n
+	case *denseLayer:
+		return h.n
 	}
 	return 0
+}
+
+// planMarginals counts the covariances of so many examples.
+func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
+	c, all, n := float64(p.scan.outputs), float64(p.scan.params), float64(p.factorOrder())
+	switch h := p.full().(type) {
+	case *functionSpace:
+		plan.Products(examples * (p.scan.products(c, n) + c*n*n/2 + c*c*n/2 + c*c*c/3))
+	case *weightSpace:
+		plan.Products(examples * (c*n*n/2 + c*c*n/2))
+	case *denseLayer:
+		q := float64(h.q())
+		plan.Products(examples * (n*n/2 + c*q*q + c*c*q))
+	default:
+		_, rotates := h.(interface{ factorSizes() []int })
+		p.eachFactor(func(rows, width float64) {
+			plan.Elements(3 * examples * rows * width)
+			if rotates {
+				plan.Products(examples * rows * width * width)
+			}
+		})
+		for _, g := range p.scan.groups {
+			plan.Products(examples * c * c * float64(g.q) / 2)
+		}
+		plan.Products(examples * all)
+	}
+	plan.Elements(examples * c * c)
+}
+
+// scratchBytes is the memory of a batch beside the program, when covariances are computed.
+func (p *posterior) scratchBytes() int64 {
+	c, b := p.scan.outputs, p.scan.batch
+	switch h := p.full().(type) {
+	case *functionSpace:
+		return gp.Numbers(b, c, h.n)
+	case *weightSpace:
+		return gp.Numbers(b, c, h.n)
+	case *denseLayer:
+		return gp.Numbers(b, h.elements())
+	}
+	sum := 0.0
+	p.eachFactor(func(rows, width float64) { sum += rows * width })
+	return gp.Numbers(b, int(sum))
 }
 
 // full is the representation of all of H, also where only the leading part of it is kept.

@@ -42,13 +42,30 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 
 // unfitted returns a posterior before it has seen the examples d.
 func unfitted(net layers.Network, d gp.Examples, o options) (*posterior, error) {
-	return newPosterior(net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
+	p, err := planned(net, d, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.scan.compile(p.scan.fitted())
+}
+
+// planned is unfitted before the network is compiled.
+func planned(net layers.Network, d gp.Examples, o options) (*posterior, error) {
+	return planPosterior(net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
 }
 
 // newPosterior returns a posterior before it has seen the data, which are n inputs of the
-// given shape. It checks memory twice: before the network is compiled, and again with the
-// memory that the compiled network takes.
+// given shape.
 func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*posterior, error) {
+	p, err := planPosterior(net, shape, outputs, n, o, make)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.scan.compile(p.scan.fitted())
+}
+
+// planPosterior is newPosterior before the network is compiled. It compares the memory with the limit.
+func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*posterior, error) {
 	choose := o.Weights
 	if choose == nil {
 		choose = allParams
@@ -76,13 +93,10 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opti
 		p.structure = make(p.scan)
 	}
 	p.prior = o.Priors.partition(p.scan.blocks)
-	if err := p.fits("the posterior", p.structure.bytes()); err != nil {
-		return nil, err
+	if p.cost, err = graph.CostOf(p.scan.builder, p.scan.fitted(), graph.Options{Varying: []*graph.Node{p.scan.in}}); err != nil {
+		return nil, fmt.Errorf("laplace: %w", err)
 	}
-	if err := p.scan.compile(p.scan.fitted()); err != nil {
-		return nil, err
-	}
-	return p, p.fits("the posterior", p.structure.bytes()+int64(p.scan.program.Bytes()))
+	return p, p.plan().Check(p.limit)
 }
 
 // newStructure returns the representation of H, of n examples, that the options

@@ -106,6 +106,16 @@ func (h *kfac[T]) bytes() int64 {
 	return 8 * (sum + 4*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(h.widest()))
 }
 
+// factorSizes lists the orders of the matrices whose eigenvectors are found.
+func (h *kfac[T]) factorSizes() (orders []int) {
+	for _, p := range h.parts {
+		if !p.squares {
+			orders = append(orders, p.width)
+		}
+	}
+	return orders
+}
+
 func (h *kfac[T]) allocate() {
 	for _, p := range h.parts {
 		h.moments[p.n] = newMoments[T](p)

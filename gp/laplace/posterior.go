@@ -17,6 +17,7 @@ import (
 // goroutines may call Joint; the network runs for one goroutine at a time.
 type posterior struct {
 	scan      *scanner   // the network and its Jacobian
+	cost      graph.Cost // of a run of scan
 	structure structure  // H
 	evidence  evidence   // the marginal likelihood
 	examples  int        // number of examples in H

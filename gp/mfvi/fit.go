@@ -26,10 +26,10 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	if need := drawBytes(p.Net, c.Samples); c.Estimator != none && need > r.Limit() {
-		return nil, tooManyDraws(c.Samples, need, r.Limit())
-	}
 	f := newFitting(p, r, c)
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	return f.steps().Steps(ctx, f.fitted)
 }
 

@@ -36,6 +36,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 		return nil, err
 	}
 	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: r.Limit()}
+	if _, err := f.plan(ctx); err != nil {
+		return nil, err
+	}
 	g, err := f.gate(ctx)
 	if err == nil {
 		err = f.standardDeviations(ctx)
@@ -78,9 +81,8 @@ func (f *fitting) standardDeviations(ctx context.Context) error {
 	if f.prior > 0 && (f.noise > 0 || !likelihood.Noisy(f.p.Likelihood)) {
 		return nil
 	}
-	s := f.lla()
-	if order := min(layers.Count(f.p.Net), f.p.Train.N()*f.p.Outputs()); order > largestFull {
-		s.Structure = "kfac"
+	s := f.allRows()
+	if order := f.order(); order > largestFull {
 		f.notes = append(f.notes, fmt.Sprintf("The standard deviations are those of LLA KFAC, because LLA takes a matrix of order %d, above %d.", order, largestFull))
 	}
 	q, err := s.Fit(ctx, f.problem(f.p.Train), gp.Run{Memory: f.limit})
@@ -92,6 +94,15 @@ func (f *fitting) standardDeviations(ctx context.Context) error {
 		f.notes = append(f.notes, q.Record.Notes...)
 	}
 	return nil
+}
+
+// allRows returns the settings of LLA of all rows.
+func (f *fitting) allRows() *laplace.Settings {
+	s := f.lla()
+	if f.order() > largestFull {
+		s.Structure = "kfac"
+	}
+	return s
 }
 
 // lla returns the settings of LLA with the standard deviations that are known so far.

@@ -28,6 +28,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
@@ -86,13 +89,24 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 		lik = likelihood.WithNoise(lik, s.NoiseStd*s.NoiseStd)
 	}
 	f.curvature = curvature{lik, p.Outputs()}
-	need := 8 * ((arrays*int64(s.Samples)+sketchArrays*int64(f.s.Rank))*int64(f.size) + 4*int64(p.Train.N())*int64(p.Outputs()))
+	need := f.need()
 	if need > f.limit {
-		return nil, &graph.MemoryError{What: fmt.Sprintf("sampled: %d samples of %d weights", s.Samples, f.size), Need: need, Limit: f.limit}
+		return nil, &graph.MemoryError{What: f.what(), Need: need, Limit: f.limit}
 	}
 	var err error
 	f.linear, err = newLinear(p.Net, p.Dtype(), p.Train.X.Shape()[1:], p.Outputs(), f.limit-need)
 	return f, err
+}
+
+// what names the fit in errors about memory.
+func (f *fitting) what() string {
+	return fmt.Sprintf("sampled: %d samples of %d weights", f.s.Samples, f.size)
+}
+
+// need is the memory of the samples and of the rows' outputs.
+func (f *fitting) need() int64 {
+	samples := arrays*int64(f.s.Samples) + sketchArrays*int64(f.s.Rank)
+	return 8 * (samples*int64(f.size) + 4*int64(f.p.Train.N())*int64(f.p.Outputs()))
 }
 
 // Arrays of a number for each weight of each sample that exist at a time: draws, state, a

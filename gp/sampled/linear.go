@@ -26,6 +26,7 @@ type linear struct {
 	p       int            // P
 	size    int            // rows in a batch
 	limit   int64          // bytes of all programs
+	cost    graph.Cost     // of a pass of the kind both
 
 	programs [3][]*pass // by kind, one for each thread
 }
@@ -53,8 +54,8 @@ func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs 
 		if err != nil {
 			return 0, err
 		}
-		bytes, err := graph.Plan(p.b, p.results, p.options())
-		return int64(bytes), err
+		l.cost, err = graph.CostOf(p.b, p.results, p.options())
+		return l.cost.Bytes, err
 	})
 	l.size = size
 	return l, err

@@ -35,6 +35,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitAt fits with complete settings and the given points.
 func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tensor.Dense) (*gp.Fitted, error) {
+	if _, err := s.plan(p, r); err != nil {
+		return nil, err
+	}
 	f := &fitting{p: p, r: r, s: s, candidates: s.candidates(p)}
 	if err := f.start(points); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -142,11 +143,14 @@ func (c *covariance) roots(dst, phi []float64, k int) int {
 }
 
 // workspace is what fill needs for n inputs.
-func (c *covariance) workspace(n int) []float64 {
+func (c *covariance) workspace(n int) []float64 { return make([]float64, c.workspaceBytes(n)/8) }
+
+// workspaceBytes is the memory of workspace.
+func (c *covariance) workspaceBytes(n int) int64 {
 	if c.Form == formJoint {
-		return make([]float64, n*c.Outputs*c.Outputs*c.Features)
+		return gp.Numbers(n, c.Outputs, c.Outputs, c.Features)
 	}
-	return make([]float64, n*c.Features)
+	return gp.Numbers(n, c.Features)
 }
 
 // fill writes the covariances cov [n,C,C] at features phi [n,m]. work is a workspace.

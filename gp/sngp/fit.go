@@ -34,6 +34,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if f.s, err = s.complete(p); err != nil {
 		return nil, err
 	}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
@@ -54,6 +57,7 @@ type fitting struct {
 	bounded []*bounded    // the layers whose weights are divided
 	average *tensor.Dense // the moving average of φᵀφ, [m,m]; nil without
 	post    *posterior    // of the weights as they are
+	beside  int64         // bytes that the plan holds beside a step; 0 before the plan
 
 	before []float64 // the norms of the bounded layers before the first step
 	divide *divider  // divides the weights; nil where no layer is divided
@@ -74,9 +78,6 @@ func (f *fitting) start(ctx context.Context) error {
 	f.raw = layers.NewCopy(net.hidden)
 	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), limit: f.r.Limit() / 4}
 	f.post.cov = &covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
-	if _, err := f.post.cov.size(f.r.Limit()); err != nil {
-		return err
-	}
 	if err := f.startLayers(net); err != nil {
 		return fmt.Errorf("sngp: power iteration: %w", err)
 	}

@@ -54,11 +54,16 @@ func (p *posterior) write(b *graph.Builder, x *graph.Node) []*graph.Node {
 
 // batched compiles what write writes for up to predictBatch inputs at a time.
 func (p *posterior) batched(write func(b *graph.Builder, x *graph.Node) []*graph.Node) (*graph.Batched, error) {
-	return graph.NewBatchedWithin("sngp: a prediction", predictBatch, p.limit, func(size int) (graph.Pass, error) {
+	return graph.NewBatchedWithin("sngp: a prediction", predictBatch, p.limit, p.pass(write))
+}
+
+// pass returns a function that writes what write writes for size inputs.
+func (p *posterior) pass(write func(b *graph.Builder, x *graph.Node) []*graph.Node) func(size int) (graph.Pass, error) {
+	return func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(p.net.dt)
 		x := b.Input("x", append([]int{size}, p.net.input...)...)
 		return graph.Pass{Builder: b, X: x, Outputs: write(b, x)}, b.Err()
-	})
+	}
 }
 
 // refresh makes predictions see changed weights.

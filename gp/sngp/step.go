@@ -1,6 +1,7 @@
 package sngp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -70,7 +71,7 @@ func (f *fitting) steps() (*steps.Graph, error) {
 	h := f.post.head
 	g := &steps.Graph{
 		What: fmt.Sprintf("sngp: a step with %d random features", f.s.Features), BatchSize: f.s.BatchSize,
-		Trained: f.params(), Beside: f.averagingBytes() + 2*8*int64(elements),
+		Trained: f.params(), Beside: cmp.Or(f.beside, f.averagingBytes()+2*8*int64(elements)),
 		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step { return f.loss(b, x, y).Step },
 		Fit: steps.Fit{
 			Problem: f.p, Run: f.r, Settings: &f.s, Likelihood: f.p.Likelihood, Held: f.held,

@@ -57,6 +57,9 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err := settings.Check(s); err != nil {
 		return nil, err
 	}
+	if _, err := s.Estimate(ctx, p, r); err != nil {
+		return nil, err
+	}
 	g, err := (&gapa.Settings{Options: s.Options}).Fit(ctx, p, phase(r, 0, 100))
 	if err != nil {
 		return nil, err
@@ -77,15 +80,38 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	return s.fitted(learned(p, v), v, g, by), nil
 }
 
-// vallaShare is the part of the work that the fit of VaLLA is, as the progress counts it.
-const vallaShare = 0.7
-
-// Estimate implements gp.Estimator: it is VaLLA's, with the rest as the progress counts it.
+// Estimate implements gp.Estimator: the fits of both parts, and the variances of GAPA at all rows between them.
 func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	e, err := s.Settings.Estimate(ctx, p, r)
-	e.Seconds /= vallaShare
-	return e, err
+	g, err := (&gapa.Settings{Options: s.Options}).Estimate(ctx, p, r)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	v, err := s.Settings.Estimate(ctx, p, r)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	n, c := 0, p.Outputs()
+	if s.share() > 0 {
+		n = p.Train.N()
+	}
+	if p.Validation != nil {
+		n = max(n, p.Validation.N())
+	}
+	plan := &gp.Plan{What: "valla+gapa: the covariances of GAPA at all rows", Cheaper: v.Cheaper}
+	plan.Hold(g.Kept)
+	plan.Beside(g.Bytes - g.Kept)
+	plan.Beside(gp.Numbers(n, c, c) * growing)
+	plan.Hold(gp.Numbers(n, c) + v.Kept)
+	plan.Beside(v.Bytes - v.Kept)
+	plan.Seconds(g.Seconds + float64(n)*g.Row + v.Seconds)
+	row := plan.Prediction()
+	row.Hold(g.RowBytes + v.RowBytes)
+	row.Seconds(g.Row + v.Row)
+	return plan.Estimate(plan.Check(r.Limit()))
 }
+
+// growing is how many times as large as a slice the memory is that it takes while elements are appended to it.
+const growing = 2
 
 // phase is a run whose progress goes from one part of 1,000 to another.
 func phase(r gp.Run, from, to int) gp.Run {

@@ -98,7 +98,10 @@ func (a adamFit) plan(x, y *tensor.Dense) (size int, bytes int64, err error) {
 		return 0, 0, err
 	}
 	g := f.steps()
-	return graph.Tile(g.What, g.BatchSize, a.MemoryLimit, g.Bytes)
+	return graph.Tile(g.What, g.BatchSize, a.MemoryLimit, func(size int) (int64, error) {
+		c, err := g.Cost(size)
+		return c.Bytes, err
+	})
 }
 
 // naturalFit is a fit by natural gradients.

@@ -4,144 +4,196 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
 )
 
 var _ gp.Estimator = (*Settings)(nil)
 
-// trialRows bounds the training rows of a measured, of which the start of a fit depends and a step
-// does not.
-const trialRows = 1000
-
-// Estimate implements gp.Estimator: it makes a few steps and validations with a part of the training
-// rows, and measures them.
+// Estimate implements gp.Estimator.
 func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
 	if err := p.Check(); err != nil {
 		return gp.Estimate{}, err
 	}
-	c, t, err := s.trial(ctx, p, r)
-	if err != nil {
+	f, start := &fitting{r: r}, time.Now()
+	var err error
+	if f.s, f.p, f.weightNotes, err = s.resolve(ctx, p, r); err != nil {
 		return gp.Estimate{}, err
 	}
-	e := gp.Estimate{Seconds: t.seconds(c.Iterations, c.ValidateEvery), Bytes: t.bytes}
-	if e.Seconds > gp.Long {
-		err = s.cheaper(ctx, p, r, c, t, &e)
-	}
-	return e, err
-}
-
-// trial returns the settings of a fit with all defaults filled in, and what the parts of the fit take.
-func (s *Settings) trial(ctx context.Context, p gp.Problem, r gp.Run) (Settings, measured, error) {
-	start := time.Now()
-	r = gp.Run{Seed: r.Seed, Memory: r.Memory}
-	c, q, _, err := s.resolve(ctx, p, r)
-	if err != nil {
-		return c, measured{}, err
-	}
-	if n := max(trialRows, c.BatchSize); n < p.Train.N() {
-		rows := make([]int, n)
-		for i := range rows {
-			rows[i] = i * p.Train.N() / n
-		}
-		q.Train = q.Train.Rows(rows)
-	}
 	choice := time.Since(start).Seconds()
-	few := c
-	few.Weights = nil // the network of q has these alone
-	t, err := few.measured(ctx, q, r)
-	t.start += choice
-	return c, t, err
+	plan, err := f.plan()
+	if err == nil {
+		plan.Seconds(choice)
+	}
+	e, err := plan.Estimate(err)
+	if err == nil && e.Seconds > gp.Long {
+		f.cheaper(ctx, s, p, &e)
+	}
+	return e, cmp.Or(err, ctx.Err())
 }
 
-// cheaper names the cheaper choice in an estimate: natural gradients in place of Adam, the last layer in place of all
-// weights, which is measured and takes half of the time at most, or the fewest steps.
-func (s *Settings) cheaper(ctx context.Context, p gp.Problem, r gp.Run, c Settings, t measured, e *gp.Estimate) error {
+// cheaper names a cheaper choice than the settings s for the problem p in an estimate: natural gradients in place of
+// Adam, the last layer in place of all weights, which takes half of the time at most, or the fewest steps.
+func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.Estimate) {
 	switch {
-	case c.Optimizer != optimizerNatural:
+	case f.s.Optimizer != optimizerNatural:
 		e.Cheaper = "optimizer=" + optimizerNatural + ", which needs fewer steps,"
-		return nil
-	case c.Iterations > costlySteps:
-		e.Cheaper, e.CheaperSeconds = fmt.Sprintf("iterations=%d", costlySteps), t.seconds(costlySteps, costlySteps/costlyValidations)
+		return
+	case f.s.Iterations > costlySteps:
+		few := *f
+		few.s.Iterations, few.s.ValidateEvery = costlySteps, costlySteps/costlyValidations
+		if plan, err := few.plan(); err == nil {
+			cost, _ := plan.Estimate(nil)
+			e.Cheaper, e.CheaperSeconds = fmt.Sprintf("iterations=%d", costlySteps), cost.Seconds
+		}
 	}
-	all := c.Weights == nil || slices.Equal(c.Weights, []string{layers.AllWeights})
+	all := f.s.Weights == nil || slices.Equal(f.s.Weights, []string{layers.AllWeights})
 	if !all || len(layers.ByLayer(p.Net)) < 2 {
-		return nil
+		return
 	}
 	last := *s
 	last.Weights = []string{"last-layer"}
-	of, took, err := last.trial(ctx, p, r)
-	if seconds := took.seconds(of.Iterations, of.ValidateEvery); err == nil && seconds < e.Seconds/2 {
-		e.Cheaper, e.CheaperSeconds = "weights=last-layer", seconds
+	if cost, err := last.Estimate(ctx, p, f.r); err == nil && cost.Seconds < e.Seconds/2 {
+		e.Cheaper, e.CheaperSeconds = "weights=last-layer", cost.Seconds
 	}
-	return err
 }
 
-// measured holds what the parts of a fit take, in seconds, and the memory that it holds.
-type measured struct {
-	start, step, validation float64 // seconds
-	validates               bool    // there are rows to validate with
-	bytes                   int64   // memory held after some steps
+// plan counts the fit. The inducing inputs of the plan are arrays that nothing is written to, which take no memory.
+func (f *fitting) plan() (*gp.Plan, error) {
+	of := *f
+	of.lik, of.loop = steps.Start(f.p, f.s.NoiseStd), f.s.loop()
+	class := gp.InducingPoints(f.p, f.s.Inducing)
+	z := tensor.New(tensor.Of(f.p.Dtype()), tensor.WithShape(append([]int{len(class)}, f.p.Train.X.Shape()[1:]...)...))
+	m, c := len(class), f.p.Outputs()
+	plan := &gp.Plan{What: fmt.Sprintf("valla: a fit with %d inducing points", m)}
+	plan.Hold(gp.Numbers(4, m, m))
+	if err := plan.Check(f.r.Limit()); err != nil {
+		return nil, err
+	}
+	var err error
+	if of.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
+		return nil, err
+	}
+	if of.still, err = of.flat(); err != nil {
+		return nil, err
+	}
+	of.s.FixInducing = of.s.FixInducing || of.still
+	of.post = newPosterior(f.p.Net, of.layer)
+	if f.s.Optimizer == optimizerNatural {
+		err = of.planNatural(plan)
+	} else {
+		err = of.planAdam(plan)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan, of.planRow(plan.Prediction(), m, c)
 }
 
-// seconds returns what a fit of some steps takes, which validates every so many steps.
-func (t measured) seconds(steps, every int) float64 {
-	sum := t.start + t.step*float64(steps)
-	if t.validates {
-		sum += t.validation * math.Ceil(float64(steps)/float64(max(1, every)))
+// planAdam counts the steps of Adam, with a validation after some of them.
+func (f *fitting) planAdam(plan *gp.Plan) error {
+	if err := f.steps().Plan(plan); err != nil {
+		return err
 	}
-	return sum
+	if v := f.p.Validation; v != nil {
+		var row gp.Plan
+		if err := f.planRow(&row, f.layer.Inducing(), f.p.Outputs()); err != nil {
+			return err
+		}
+		plan.Times(&row, v.N()*(f.s.Iterations/max(1, f.s.ValidateEvery)))
+		plan.Beside(gp.Numbers(v.N(), f.p.Outputs(), f.p.Outputs()))
+	}
+	return plan.Check(f.r.Limit())
 }
 
-const (
-	trialSteps   = 10  // at most, after the first
-	trialSeconds = 0.5 // after which no further step begins
-)
-
-// measured begins a fit, with a validation after each step, and ends it after a few.
-func (s Settings) measured(ctx context.Context, p gp.Problem, r gp.Run) (measured, error) {
-	s.Iterations, s.ValidateEvery, s.Patience = trialSteps+2, 1, new(0)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	before, t, start := held(), measured{validates: p.Validation != nil}, time.Now()
-	var at []float64 // the ends of steps and validations, in turn
-	round := 1
-	if p.Validation != nil {
-		round = 2
+// planRow counts the prediction of an input.
+func (f *fitting) planRow(row *gp.Plan, m, c int) error {
+	_, cost, err := f.evaluated(1)
+	if err != nil {
+		return err
 	}
-	r.Checkpoint, r.Resume = "", false
-	r.OnProgress = func(train.Progress) {
-		at = append(at, time.Since(start).Seconds())
-		whole := len(at) > round && len(at)%round == 0
-		if whole && ctx.Err() == nil && (len(at)/round > trialSteps || at[len(at)-1]-at[0] > trialSeconds) {
-			t.bytes = max(0, held()-before)
-			cancel()
+	row.Run(cost, 1)
+	row.Hold(cost.Bytes + gp.Numbers(c, 2*m+c))
+	row.Products(float64(c) * float64(m) * float64(m+c) / 2)
+	return nil
+}
+
+// evaluated writes the network, the kernel's own covariances and the kernel with Z for so many inputs.
+func (f *fitting) evaluated(size int) (int, graph.Cost, error) {
+	return graph.CostWithin("valla: a prediction", size, f.r.Limit(), func(size int) (graph.Pass, error) {
+		b := graph.NewBuilder(f.p.Dtype())
+		x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
+		l := f.layer
+		outputs := []*graph.Node{f.p.Net.Forward(b, x), l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
+		return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
+	})
+}
+
+// planNatural counts the steps of natural gradients and their validations.
+func (f *fitting) planNatural(plan *gp.Plan) error {
+	n := &natural{fitting: f, memory: (f.r.Limit() + 1) / 2, alpha: *f.s.Alpha, dt: f.p.Dtype(), outputs: f.p.Outputs(), width: f.p.Likelihood.Width()}
+	each := n.outputs
+	if f.s.BatchSize < f.p.Train.N() {
+		if n.picks = n.newPicks(fewOutputs); n.picks != nil {
+			each = n.picks.each
 		}
 	}
-	if _, err := s.Fit(ctx, p, r); t.bytes == 0 {
-		return t, cmp.Or(err, ctx.Err())
+	var g *inputsGraph
+	size, bytes, err := graph.Tile("valla: a natural-gradient step", f.s.BatchSize, n.memory, func(size int) (int64, error) {
+		var err error
+		if g, err = n.inputsGraph(f.p.Train.X.Shape(), size); err != nil {
+			return 0, err
+		}
+		return g.cost.Bytes, nil
+	})
+	if err != nil {
+		return fmt.Errorf("valla: %w", err)
 	}
-	for i := 1; i < len(at); i++ {
-		if took := at[i] - at[i-1]; i%round == 0 {
-			t.step += took / float64(len(at)/round-1)
-		} else {
-			t.validation += took / float64(len(at)/round)
+	m, rungs, steps, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
+	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
+	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
+	plan.Run(g.cost, steps*float64(parts))
+	plan.Products(steps * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + 3*float64(f.s.BatchSize*each)))
+	plan.Elements(steps * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
+	if f.p.Validation != nil {
+		if err := n.planValidation(plan, g.cost, steps*float64(parts), rungs, m); err != nil {
+			return err
 		}
 	}
-	t.start = max(0, at[0]-t.step)
-	return t, nil
+	return plan.Check(f.r.Limit())
 }
 
-// held is the number of bytes that Go objects take.
-func held() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
+// spectra is about how many multiplications a step takes for each rung, over M³.
+const spectra = 8
+
+// planValidation counts all validations of a fit whose step takes the given cost, so many times.
+func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, rungs, m int) error {
+	size := min(predictBatch, n.p.Validation.N())
+	examples, cost, err := n.evaluated(size)
+	if err != nil {
+		return err
+	}
+	if cost.Bytes > largeProgram && examples > largeBatch {
+		if examples, cost, err = n.evaluated(largeBatch); err != nil {
+			return err
+		}
+	}
+	checks := float64(n.s.Iterations / max(1, n.s.ValidateEvery))
+	all := validationShare * work(step.Each) * times / max(1, checks)
+	rows := min(float64(n.p.Validation.N()), max(all/(work(cost.Each)/float64(examples)), float64(leastValidated/n.outputs), 1))
+	plan.Hold(cost.Bytes + gp.Numbers(examples, n.outputs, m+n.outputs))
+	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
+	plan.Run(cost, checks*rows/float64(examples))
+	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * float64(rungs+1))
+	return nil
 }
+
+// work is the number of operations of a run.
+func work(w graph.Work) float64 { return w.Products + w.Elements }

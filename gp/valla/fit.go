@@ -57,6 +57,9 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, train,
 	if f.s.Optimizer != optimizerNatural && train != nil {
 		return nil, settings.Errorf("optimizer %s beside another posterior, expected %s", f.s.Optimizer, optimizerNatural)
 	}
+	if _, err := f.plan(); err != nil {
+		return nil, err
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}

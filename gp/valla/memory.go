@@ -24,7 +24,7 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 		runtime = 64 << 20 // what any program takes, and what kernels use as a workspace
 	)
 	arrays := layers.Count(net) + copies*z.Size() + rows*(z.Size()/inducing+outputs)
-	return runtime + int64(g.bytes) + int64(z.Dtype().Size())*int64(arrays), nil
+	return runtime + g.cost.Bytes + int64(z.Dtype().Size())*int64(arrays), nil
 }
 
 // stepFlops returns how many floating-point operations a natural-gradient step takes for the network and the kernel,
@@ -34,7 +34,7 @@ func (s *Settings) stepFlops(p gp.Problem, rows int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return g.flops, nil
+	return int(work(g.cost.Each)), nil
 }
 
 // plannedStep returns the graph of a natural-gradient step, made of zeros, with its inducing inputs Z and the number of

@@ -242,7 +242,7 @@ func (n *natural) export() error {
 
 // naturalSteps fits the layer by natural gradients.
 func (f *fitting) naturalSteps(ctx context.Context) (*gp.Fitted, error) {
-	n, err := newNatural(ctx, f, (f.r.Memory+1)/2)
+	n, err := newNatural(ctx, f, (f.r.Limit()+1)/2)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func TestNaturalInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := limitedToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1, int64(quarter.bytes))
+	parts, err := limitedToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1, quarter.cost.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}

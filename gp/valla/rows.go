@@ -38,7 +38,7 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 		if g, err = n.inputsGraph(e.X.Shape(), size); err != nil {
 			return 0, err
 		}
-		return int64(g.bytes), nil
+		return g.cost.Bytes, nil
 	})
 	if err != nil {
 		return nil, err
@@ -72,8 +72,7 @@ type inputsGraph struct {
 	leaves [3]*graph.Node // inputs, targets and variances of a part
 	z, out *graph.Node    // inducing inputs, and what the program computes
 	fixed  bool           // z stays as it is, and its Jacobian is computed once
-	bytes  int            // that the program needs
-	flops  int            // operations of a run, without those of natural.answer
+	cost   graph.Cost     // of the program
 }
 
 func (g *inputsGraph) options() graph.Options {
@@ -105,7 +104,7 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
 	}
 	var err error
-	g.bytes, g.flops, err = graph.Cost(b, []*graph.Node{g.out}, g.options())
+	g.cost, err = graph.CostOf(b, []*graph.Node{g.out}, g.options())
 	return g, err
 }
 

@@ -55,7 +55,7 @@ func (f *Graph) Objective() (*train.Graph, error) {
 }
 
 func (f *Graph) objective() (*train.Graph, Step, error) {
-	size, err := f.part()
+	size, _, err := f.part()
 	if err != nil {
 		return nil, Step{}, err
 	}
@@ -88,28 +88,48 @@ func (f *Graph) rows() train.Source {
 	return train.Rows{All: f.Problem.Train.X}
 }
 
-// part returns how many rows of a mini-batch the memory of the run allows at a time.
-func (f *Graph) part() (int, error) {
-	if f.Run.Memory == 0 {
-		return f.BatchSize, nil
-	}
-	size, _, err := graph.Tile(f.What, f.BatchSize, f.Run.Memory, f.Bytes)
-	return size, err
+// part returns how many rows a part of a mini-batch has, and what it takes.
+func (f *Graph) part() (int, graph.Cost, error) {
+	var c graph.Cost
+	size, _, err := graph.Tile(f.What, f.BatchSize, f.Run.Limit(), func(size int) (int64, error) {
+		var err error
+		c, err = f.Cost(size)
+		return c.Bytes, err
+	})
+	return size, c, err
 }
 
-// Bytes predicts the memory of a fit that computes size rows at a time. A smaller size than that
-// of the mini-batch is a *graph.MemoryError where the mini-batch cannot be computed in parts.
-func (f *Graph) Bytes(size int) (int64, error) {
+// Cost returns what a step on size rows takes, with what the fit holds beside it.
+func (f *Graph) Cost(size int) (graph.Cost, error) {
 	b := graph.NewBuilder(f.Problem.Dtype())
 	x := b.Input("x", append([]int{size}, f.rows().Shape()[1:]...)...)
 	y := b.Input("y", size, f.Problem.Train.Y.Shape()[1])
 	s := f.Write(b, x, y)
 	if err := b.Err(); err != nil {
-		return 0, fmt.Errorf("%s: %w", f.What, err)
+		return graph.Cost{}, fmt.Errorf("%s: %w", f.What, err)
 	}
-	bytes, whole, err := train.StepBytes(b, s.Loss, f.Trained, append(s.Leaves, x, y), s.Updates...)
+	c, whole, err := train.StepCost(b, s.Loss, f.Trained, append(s.Leaves, x, y), s.Updates...)
 	if err == nil && whole && size < f.BatchSize {
-		err = &graph.MemoryError{What: f.What + ", which needs the whole mini-batch,", Need: bytes, Limit: f.Run.Memory}
+		err = &graph.MemoryError{What: f.What + ", which needs the whole mini-batch,", Need: c.Bytes, Limit: f.Run.Limit()}
 	}
-	return bytes + f.Beside, err
+	c.Bytes += f.Beside
+	return c, err
+}
+
+// adamElements is how many elements a step of Adam computes for each number that it moves.
+const adamElements = 12
+
+// Plan counts the memory and the work of all steps. What the fit holds beside a step counts as held already.
+func (f *Graph) Plan(plan *gp.Plan) error {
+	size, c, err := f.part()
+	if err != nil {
+		return err
+	}
+	plan.Hold(c.Bytes - f.Beside)
+	n := float64(f.Loop.Iterations)
+	plan.Run(c, n*float64(f.BatchSize/size))
+	for _, p := range f.Trained {
+		plan.Elements(n * adamElements * float64(p.Value.Shape().TotalSize()))
+	}
+	return nil
 }

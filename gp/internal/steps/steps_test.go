@@ -148,7 +148,8 @@ func TestFailures(t *testing.T) {
 // update depends on the mini-batch, and where one row is too much, that is an error.
 func TestParts(t *testing.T) {
 	f := toy(gp.Run{})
-	whole, err := f.Bytes(6)
+	step, err := f.Cost(6)
+	whole := step.Bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,12 +196,14 @@ func TestBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := toy(gp.Run{})
 		size, beside := rapid.IntRange(1, 5).Draw(t, "size"), rapid.Int64Range(0, 1<<40).Draw(t, "beside")
-		few, err := f.Bytes(size)
+		small, err := f.Cost(size)
+		few := small.Bytes
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.Beside = beside
-		more, err := f.Bytes(size + 1)
+		large, err := f.Cost(size + 1)
+		more := large.Bytes
 		if err != nil || more-beside < few {
 			t.Errorf("%d bytes for %d rows, %d for one more with %d beside; error %v", few, size, more, beside, err)
 		}

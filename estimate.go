@@ -1,0 +1,46 @@
+package valla
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"runtime"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/ram"
+)
+
+// estimate calls OnEstimate with the estimate of the fit and its verdict, if the method has one.
+func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows division, o FitOptions) error {
+	e, ok := s.(gp.Estimator)
+	if !ok || o.OnEstimate == nil {
+		return nil
+	}
+	cost, err := e.Estimate(ctx, p, o.Run)
+	if err != nil {
+		return err
+	}
+	share, err := judgedShare(p)
+	if err != nil {
+		return err
+	}
+	judges := min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges)
+	n := int(math.Ceil(share * float64(min(p.Train.N(), usualRows)+judges)))
+	cost.Seconds += float64(n) * cost.Row
+	cost.Bytes = processBytes + ram.Taken() + max(cost.Bytes, cost.Kept+m.predictionBytes(cost.RowBytes, n))
+	o.OnEstimate(cost)
+	return nil
+}
+
+// processBytes is what a process takes beside the memory of the Go runtime: the program itself, and what its kernels
+// use as a workspace.
+const processBytes = 40 << 20
+
+// predictionBytes returns the memory of predictions of n inputs, each of which takes so many bytes of a compiled
+// prediction: two parts of latent distributions, and the engine.
+func (m *Model) predictionBytes(row int64, n int) int64 {
+	c := m.Task.Size()
+	part := min(n, maxRows*runtime.GOMAXPROCS(0), max(1, maxCovariances/8/(c*c)))
+	return 2*gp.Numbers(part, c, c) + gp.EngineBytes(row)
+}

@@ -1,0 +1,127 @@
+package fmgp
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Estimator = (*Settings)(nil)
+
+// Estimate implements gp.Estimator.
+func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	if err := p.Check(); err != nil {
+		return gp.Estimate{}, err
+	}
+	f := &fitting{p: p, r: r}
+	var err error
+	if f.s, err = s.complete(p); err != nil {
+		return gp.Estimate{}, err
+	}
+	plan, err := f.plan()
+	return plan.Estimate(err)
+}
+
+// plan counts the fit.
+func (f *fitting) plan() (*gp.Plan, error) {
+	shape, dt, c := f.p.Train.X.Shape()[1:], f.p.Dtype(), f.p.Outputs()
+	limit := f.r.Limit() / 4
+	size, pass, err := graph.CostWithin("fmgp: the outputs of the network", predictBatch, limit, f.networkPass(shape))
+	if err != nil {
+		return nil, err
+	}
+	n, held, e := f.p.Train.N(), 0, 0
+	if f.p.Validation != nil {
+		held = f.p.Validation.N()
+	}
+	if f.s.Kernel == kernelEmbedding {
+		if e, err = f.features(shape); err != nil {
+			return nil, err
+		}
+	}
+	class := f.classes()
+	m, d := len(class), shape.TotalSize()
+	plan := &gp.Plan{What: f.what(m), Cheaper: "a smaller value of the setting iterations"}
+	plan.Pass(size, pass, n+held+m, limit)
+	plan.Hold(int64((n+held)*(c+e)) * int64(dt.Size()))
+	plan.Hold(gp.Numbers(4, m, m)) // of predictions
+	plan.Beside(gp.Numbers(arrays, m, m))
+	if err := plan.Check(f.r.Limit()); err != nil {
+		return nil, err
+	}
+	checks := float64(f.s.Iterations / max(1, f.s.ValidateEvery))
+	if held > 0 {
+		batch := min(predictBatch, max(1, int(limit/gp.Numbers(c, 3*m+2*c))))
+		plan.Hold(gp.Numbers(min(batch, held), c, 3*m+2*c))
+		plan.Hold(gp.Numbers(held, c, c))
+	}
+	f.beside = plan.Held()
+	if err := f.planSteps(plan, class, d, e); err != nil {
+		return nil, err
+	}
+	planRows(plan, checks*float64(held), m, d+e, c)
+	row := plan.Prediction()
+	row.Run(pass, 1/float64(size))
+	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*c))
+	planRows(row, 1, m, d+e, c)
+	return plan, plan.Check(f.r.Limit())
+}
+
+// arrays is how many matrices of order M a step takes at least.
+const arrays = 8
+
+// planRows counts predictions at so many points.
+func planRows(plan *gp.Plan, rows float64, m, width, c int) {
+	plan.Products(rows * float64(m) * float64(width+c*m+c*c/2))
+	plan.Elements(rows * float64(m*(2*c+4)+2*c*c))
+}
+
+// planSteps counts the steps. The layer of the plan has arrays that nothing is written to, which take no memory.
+func (f *fitting) planSteps(plan *gp.Plan, class []int, d, e int) error {
+	dt, c, m := f.p.Dtype(), f.p.Outputs(), len(class)
+	zeros := func(shape ...int) *tensor.Dense { return tensor.New(tensor.Of(dt), tensor.WithShape(shape...)) }
+	of := *f
+	of.lik = steps.Start(f.p, f.s.NoiseStd)
+	of.layer = &sparseGP{
+		Kernel: newCovariance(d, e, c, 1, f.s.Amplitude, dt), Class: class, Z: &graph.Param{Name: nameZ, Value: zeros(m, d+e)},
+		L: &graph.Param{Name: nameL, Value: zeros(packed(m))}, Mean: &graph.Param{Name: nameMean, Value: zeros(m, 1)},
+	}
+	of.train = points{x: zeros(1, d), g: zeros(1, c)}
+	if e > 0 {
+		of.train.f = zeros(1, e)
+	}
+	return of.steps().Plan(plan)
+}
+
+// classes returns the outputs of the inducing points at the most.
+func (f *fitting) classes() []int {
+	if f.s.Init != initRandomRows {
+		return gp.InducingPoints(f.p, f.s.Inducing)
+	}
+	class := make([]int, min(f.s.Inducing, f.p.Train.N()))
+	for i := range class {
+		class[i] = i % f.p.Outputs()
+	}
+	return class
+}
+
+// networkPass writes the network's outputs, and its features where the kernel has them.
+func (f *fitting) networkPass(shape tensor.Shape) func(size int) (graph.Pass, error) {
+	return func(size int) (graph.Pass, error) {
+		b := graph.NewBuilder(f.p.Dtype())
+		x := b.Input("x", append([]int{size}, shape...)...)
+		return graph.Pass{Builder: b, X: x, Outputs: writeNetwork(b, f.p.Net, x, f.s.Kernel == kernelEmbedding)}, b.Err()
+	}
+}
+
+// features returns E.
+func (f *fitting) features(shape tensor.Shape) (int, error) {
+	p, err := f.networkPass(shape)(1)
+	if err != nil {
+		return 0, err
+	}
+	return p.Outputs[1].Shape().TotalSize(), nil
+}

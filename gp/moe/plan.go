@@ -1,0 +1,104 @@
+package moe
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/layers"
+)
+
+var _ gp.Estimator = (*Settings)(nil)
+
+// Estimate implements gp.Estimator.
+func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	if err := p.Check(); err != nil {
+		return gp.Estimate{}, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	plan, err := (&fitting{p: p, r: r, s: c, asked: s.Experts, limit: r.Limit()}).plan(ctx)
+	return plan.Estimate(err)
+}
+
+// neighboursOfOne is how many clusters lie next to one of many, on average, in a plane.
+const neighboursOfOne = 6
+
+// plan counts the fit: LLA of all rows, the gate, and as many fits of LLA as there are experts, each of its share of
+// the rows.
+func (f *fitting) plan(ctx context.Context) (*gp.Plan, error) {
+	plan := &gp.Plan{What: "moe: the experts", Cheaper: "a smaller value of the setting experts"}
+	n := f.p.Train.N()
+	clusters := min(f.s.Experts, n)
+	each := min(n, (n+clusters-1)/clusters)
+	if !f.s.Alone {
+		each = min(n, each*(1+min(neighboursOfOne, clusters-1)))
+	}
+	if err := f.fits(uniform(clusters, each)); err != nil {
+		return nil, err
+	}
+	if f.prior = f.s.PriorStd; f.prior == 0 || f.s.NoiseStd == 0 && likelihood.Noisy(f.p.Likelihood) {
+		all, err := f.allRows().Estimate(ctx, f.problem(f.p.Train), gp.Run{Memory: f.limit})
+		if err != nil {
+			return nil, err
+		}
+		plan.Beside(all.Bytes)
+		plan.Seconds(all.Seconds)
+	}
+	s := f.lla()
+	s.PriorStd = 1
+	if likelihood.Noisy(f.p.Likelihood) {
+		s.NoiseStd = 1
+	}
+	one, err := s.Estimate(ctx, f.problem(f.p.Train.Rows(dense.Indices(each))), gp.Run{Memory: f.limit})
+	if err != nil {
+		return nil, err
+	}
+	plan.Hold(int64(clusters) * one.Kept)
+	plan.Seconds(float64(clusters) * one.Seconds)
+	row := plan.Prediction()
+	row.Seconds(one.Row)
+	row.Hold(int64(clusters) * one.RowBytes)
+	if err := f.planGate(plan, n); err != nil {
+		return nil, err
+	}
+	return plan, plan.Check(f.limit)
+}
+
+// uniform lists rows of so many experts with as many rows each.
+func uniform(experts, rows int) [][]int {
+	out := make([][]int, experts)
+	for i := range out {
+		out[i] = make([]int, rows)
+	}
+	return out
+}
+
+// planGate counts the kernel of all rows with the points of the gate.
+func (f *fitting) planGate(plan *gp.Plan, n int) error {
+	x := f.p.Train.X
+	if x.Size() == n {
+		return nil
+	}
+	g := &gate{points: dense.Rows(x, 0, min(f.s.Points, n))}
+	size, cost, err := graph.CostWithin("moe: the kernel with the points", gateBatch, f.limit, func(size int) (graph.Pass, error) {
+		return g.write(f.p.Net, size)
+	})
+	if err != nil {
+		return err
+	}
+	m := g.points.Shape()[0]
+	plan.Pass(size, cost, n+m, f.limit)
+	plan.Hold(gp.Numbers(m, m) + gp.Numbers(n, m))
+	row := plan.Prediction()
+	row.Run(cost, 1/float64(size))
+	row.Hold(cost.Bytes / int64(size))
+	return nil
+}
+
+// order is the order of the matrix of LLA of all rows.
+func (f *fitting) order() int { return min(layers.Count(f.p.Net), f.p.Train.N()*f.p.Outputs()) }

@@ -1,0 +1,132 @@
+package gp
+
+import (
+	"math"
+	"sync"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// Plan counts what a fit takes, from shapes and before the fit takes it: the memory that it holds, and its work.
+// A Plan begins empty.
+type Plan struct {
+	What    string // names the fit in errors, as "sfr: 200 points and 10 outputs"
+	Cheaper string // a choice of settings that takes less, as a phrase; "" if there is none
+
+	held, most int64   // bytes now, and at the most
+	seconds    float64 // of the work
+	row        *Plan   // see Prediction; nil before
+}
+
+// Prediction returns the plan of a prediction of the fitted posterior for one input, in which each input of a batch
+// takes as much. It is no part of the fit.
+func (p *Plan) Prediction() *Plan {
+	if p.row == nil {
+		p.row = new(Plan)
+	}
+	return p.row
+}
+
+// EngineBytes returns the memory of an [Engine] with the usual sizes, whose compiled predictions take so many bytes
+// for each input of a batch.
+func EngineBytes(row int64) (bytes int64) {
+	threads := int64(kernel.Threads())
+	for _, size := range usualSizes {
+		one := int64(size) * row
+		if size > fewInputs && one > largeProgram {
+			continue
+		}
+		bytes += one * max(1, min(threads, (engineMemory-bytes)/max(1, one)))
+	}
+	return bytes
+}
+
+// Hold counts bytes that stay until the end of the fit, or until Release.
+func (p *Plan) Hold(bytes int64) {
+	p.held += bytes
+	p.most = max(p.most, p.held)
+}
+
+// Release counts that so many bytes are held no more.
+func (p *Plan) Release(bytes int64) { p.held -= bytes }
+
+// Held returns the bytes that are held now.
+func (p *Plan) Held() int64 { return p.held }
+
+// Beside counts bytes that a part of the fit takes beside what is held.
+func (p *Plan) Beside(bytes int64) {
+	p.Hold(bytes)
+	p.Release(bytes)
+}
+
+// Numbers returns the bytes of a float64 array with these numbers of elements along its axes.
+func Numbers(shape ...int) int64 {
+	n := int64(8)
+	for _, s := range shape {
+		n *= int64(s)
+	}
+	return n
+}
+
+// Products counts multiplications, each with an addition, of matrix products and factorisations.
+func (p *Plan) Products(n float64) { p.seconds += n / Speed() }
+
+// Elements counts numbers that are computed one by one, as by a function or a sum of arrays.
+func (p *Plan) Elements(n float64) { p.seconds += n * element() }
+
+// Pass counts a pass over so many examples by a program for size examples at a time, of which batches run beside each
+// other where limit bytes allow it. The program is held.
+func (p *Plan) Pass(size int, c graph.Cost, examples int, limit int64) {
+	copies := int64(max(1, min(kernel.Threads(), (examples+size-1)/size)))
+	if copies*c.Bytes > limit {
+		copies = 1
+	}
+	p.Hold(copies * c.Bytes)
+	p.Run(c, math.Ceil(float64(examples)/float64(size)))
+}
+
+// Run counts so many runs of a program. Its memory is not counted.
+func (p *Plan) Run(c graph.Cost, times float64) {
+	for _, w := range []struct {
+		graph.Work
+		times float64 // runs
+	}{{c.Once, min(1, times)}, {c.Each, times}} {
+		p.Products(w.Products / 2 * w.times)
+		p.Elements(w.Elements * w.times)
+	}
+}
+
+// Times counts the work of another plan, so many times.
+func (p *Plan) Times(other *Plan, times int) { p.seconds += other.seconds * float64(times) }
+
+// Seconds counts time that was measured.
+func (p *Plan) Seconds(s float64) { p.seconds += s }
+
+// Check returns a *graph.MemoryError if the plan needs more than limit bytes, or more than are free.
+func (p *Plan) Check(limit int64) error {
+	if p.most > limit {
+		return &graph.MemoryError{What: p.What, Need: p.most, Limit: limit}
+	}
+	return graph.CheckMemory(p.What, p.most)
+}
+
+// Estimate returns the plan as an estimate, or the error with which it was made.
+func (p *Plan) Estimate(err error) (Estimate, error) {
+	if err != nil {
+		return Estimate{}, err
+	}
+	row := p.Prediction()
+	return Estimate{Seconds: p.seconds, Bytes: p.most, Kept: p.held, Row: row.seconds, RowBytes: row.most, Cheaper: p.Cheaper}, nil
+}
+
+// element returns how many seconds a function of a number takes in a large array. It is measured once, in
+// some milliseconds.
+var element = sync.OnceValue(func() float64 {
+	const n = 1 << 16
+	a, b := make([]float64, n), make([]float64, n)
+	return fastest(func() {
+		kernel.Exp(b, a)
+		kernel.Add(b, a, b)
+	}) / (2 * n)
+})

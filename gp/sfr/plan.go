@@ -1,0 +1,61 @@
+package sfr
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Estimator = (*Settings)(nil)
+
+// Estimate implements gp.Estimator.
+func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	if err := p.Check(); err != nil {
+		return gp.Estimate{}, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	plan, err := c.plan(p, r)
+	return plan.Estimate(err)
+}
+
+// plan counts the fit with complete settings. The points of the plan are arrays that nothing is written to, which take
+// no memory.
+func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
+	n, c, m, held, limit := p.Train.N(), p.Outputs(), min(s.Points, p.Train.N()), 0, r.Limit()
+	if p.Validation != nil {
+		held = p.Validation.N()
+	}
+	z := tensor.New(tensor.Of(p.Dtype()), tensor.WithShape(append([]int{m}, p.Train.X.Shape()[1:]...)...))
+	q := &posterior{net: p.Net, points: z, outputs: c, joint: s.Outputs == outputsJoint, own: s.OwnMean}
+	plan := &gp.Plan{What: "sfr: " + q.String(), Cheaper: "a smaller value of the setting points"}
+	plan.Hold(q.bytes() + trialBytes(len(s.candidates(p)), c, p.Validation) + gp.Numbers(4, n, c))
+	if err := plan.Check(limit); err != nil {
+		return nil, err
+	}
+	k := &kernels{net: p.Net, points: z, input: z.Shape()[1:].Clone(), outputs: c, joint: q.joint}
+	at := &graph.Param{Name: "points", Value: tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(append([]int{k.size()}, k.inputShape()...)...))}
+	size, cost, err := graph.CostWithin("sfr: a batch of inputs", predictBatch, limit, func(size int) (graph.Pass, error) { return k.write(at, size) })
+	if err != nil {
+		return nil, err
+	}
+	plan.Pass(size, cost, n, limit)
+	plan.Run(cost, float64(k.parts()*(n+held+m)-n)/float64(size))
+	parts, o, vars := float64(k.parts()), float64(k.width()), float64(k.size())
+	plan.Products(parts * (float64(n)*o*vars*vars + (eigenSystem+3)*vars*vars*vars + 1.5*float64(held)*o*vars*vars))
+	plan.Elements(parts * (float64(n)*o*vars*4 + float64(len(s.candidates(p))*held)*o*vars*2))
+	plan.Elements(float64(n) * float64(c) * (8 + float64(c)))
+	row := plan.Prediction()
+	row.Run(cost, parts/float64(size))
+	row.Hold(int64(k.parts()) * cost.Bytes / int64(size))
+	row.Products(parts * (o*vars*vars + o*o*vars))
+	row.Elements(float64(c) * float64(c))
+	return plan, plan.Check(limit)
+}
+
+// eigenSystem is the number of multiplications of the eigenvalues and eigenvectors of a matrix of order n, over n³.
+const eigenSystem = 12

@@ -72,17 +72,9 @@ type CalibrateOptions struct {
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (_ *Model, err error) {
 	defer explain("calibrate", &err)
 	start, out := time.Now(), *m
-	if err := m.calibratable(o.Method); err != nil {
-		return nil, err
-	}
-	rows, err := m.Task.Examples(set, m.Dtype())
+	rows, err := m.calibrationRows(set, o)
 	if err != nil {
 		return nil, err
-	}
-	if o.Method == CalibrateConformal {
-		if err := calibrate.Enough(rows.N(), o.Level); err != nil {
-			return nil, settings.Errorf("%w", err)
-		}
 	}
 	e := Event{Action: ActionCalibrate, Method: o.Method, Program: Version(), Seed: o.Seed}
 	judges := jury{x: rows.X, y: set.Y, passes: &passes.Counter{Total: calibrationPasses(o.Method) * rows.N(), Tell: o.OnRows}}
@@ -110,6 +102,21 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return &out, nil
+}
+
+// calibrationRows returns the examples of a set, or an error if they or the model do not suit the options.
+func (m *Model) calibrationRows(set *data.Set, o CalibrateOptions) (gp.Examples, error) {
+	if err := m.calibratable(o.Method); err != nil {
+		return gp.Examples{}, err
+	}
+	rows, err := m.Task.Examples(set, m.Dtype())
+	if err != nil || o.Method != CalibrateConformal {
+		return rows, err
+	}
+	if err := calibrate.Enough(rows.N(), o.Level); err != nil {
+		return rows, settings.Errorf("%w", err)
+	}
+	return rows, nil
 }
 
 // calibratable returns an error if a method cannot correct predictions of the model's likelihood.

@@ -94,6 +94,7 @@ func checkDistributions(t *testing.T, p *Prediction, y []float64) {
 			v := p.Quantiles(level)[i]
 			near(t, "quantile", d.Quantile(level), v, 1e-12)
 			near(t, "CDF of a quantile", d.CDF(v), level, 1e-8)
+			near(t, "probability above a quantile", p.Above(v)[i], 1-level, 1e-8)
 		}
 		const h = 1e-5
 		near(t, "density", math.Exp(d.LogDensity(y[i])), (d.CDF(y[i]+h)-d.CDF(y[i]-h))/(2*h), 1e-4)

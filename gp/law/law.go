@@ -38,7 +38,7 @@ type Law struct {
 	Scales  []float64 `json:"scales,omitempty"`  // standard deviations of the parts
 	Own     *OwnScale `json:"own,omitempty"`     // h(x); nil if h is 0
 
-	memo *memo // quantiles, see Remembering; nil: none are remembered
+	memo *memo // variance and quantiles, see Remembering; nil: none are remembered
 }
 
 // Normal returns the law of a standard Gaussian Z, which is the law of a posterior without a fit.
@@ -85,7 +85,10 @@ func (l *Law) Survival(z float64) float64 { return l.tail(z, true) }
 
 // Variance returns the variance of Z.
 func (l *Law) Variance() float64 {
-	if l.Family == Mixture {
+	switch {
+	case l.memo != nil:
+		return l.memo.variance
+	case l.Family == Mixture:
 		return l.parts().variance()
 	}
 	return l.student().variance()

@@ -263,11 +263,14 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestRemembering: remembered quantiles are the quantiles, also more of them than there is room for, and allocate
-// nothing.
+// TestRemembering: the remembered variance is the variance, and remembered quantiles are the quantiles, also more of them
+// than there is room for, and allocate nothing.
 func TestRemembering(t *testing.T) {
 	l := law.Law{Family: law.StudentT, DoF: 3, Scale: 0.5}
 	r := l.Remembering()
+	if r.Variance() != l.Variance() {
+		t.Errorf("variance %g, want %g", r.Variance(), l.Variance())
+	}
 	for range 2 {
 		for i := 1; i < 200; i++ {
 			if p := float64(i) / 200; r.Quantile(p) != l.Quantile(p) {

@@ -46,8 +46,8 @@ func (l *Law) Features() int {
 	return len(l.Own.Mean)
 }
 
-// onStack is the number of terms for which h(x) needs no allocation.
-const onStack = 256
+// onStack is the number of terms for which h(x) needs no allocation: 128 features and all units.
+const onStack = 128 + mostUnits
 
 // at returns h(x).
 func (o *OwnScale) at(x []float64) float64 {
@@ -70,12 +70,11 @@ func (o *OwnScale) terms(dst, x []float64) {
 	for j := range d {
 		dst[j] = o.scaled(x, j)
 	}
-	units := dst[d:]
-	for m, sum := range o.Bias {
-		for i := inputsPerUnit * m; i < inputsPerUnit*(m+1); i++ {
-			sum += o.Slopes[i] * dst[o.Inputs[i]]
-		}
-		units[m] = sum
+	u, units, inputs, slopes := dst[:d], dst[d:], o.Inputs, o.Slopes
+	for m, bias := range o.Bias {
+		in, slope := (*[inputsPerUnit]int)(inputs), (*[inputsPerUnit]float64)(slopes)
+		units[m] = bias + slope[0]*u[in[0]] + slope[1]*u[in[1]] + slope[2]*u[in[2]]
+		inputs, slopes = inputs[inputsPerUnit:], slopes[inputsPerUnit:]
 	}
 	kernel.Tanh(units, units)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// ladder has the precisions of the prior of the coefficients of h(x), in the order of the fits.
-var ladder = [...]float64{1000, 300, 100, 30, 10, 3}
+// ladder has the precisions of the prior of the coefficients of h(x), in the order of the fits. The largest are for rows in
+// the order of time: h(x) of one time is worth little at another.
+var ladder = [...]float64{30000, 10000, 3000, 1000, 300, 100, 30, 10, 3}
 
 // scoringSteps is the number of steps of Fisher scoring for each precision.
 const scoringSteps = 2

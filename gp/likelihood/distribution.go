@@ -24,6 +24,15 @@ type Distribution interface {
 	Draw(rng *rand.Rand) float64
 }
 
+// Survival returns the probability that a number with the distribution d is larger than y. A method Survival of d returns
+// it without the loss of digits of 1 − CDF in the upper tail.
+func Survival(d Distribution, y float64) float64 {
+	if tail, ok := d.(interface{ Survival(y float64) float64 }); ok {
+		return tail.Survival(y)
+	}
+	return 1 - d.CDF(y)
+}
+
 // Normal is N(Mu, Sigma²).
 type Normal struct{ Mu, Sigma float64 }
 
@@ -40,6 +49,11 @@ func (n Normal) LogDensity(y float64) float64 {
 
 // CDF implements Distribution.
 func (n Normal) CDF(y float64) float64 { return 0.5 * math.Erfc((n.Mu-y)/(n.Sigma*math.Sqrt2)) }
+
+// Survival returns P(Y > y), see [Survival].
+func (n Normal) Survival(y float64) float64 {
+	return 0.5 * math.Erfc((y-n.Mu)/(n.Sigma*math.Sqrt2))
+}
 
 // Quantile implements Distribution.
 func (n Normal) Quantile(p float64) float64 { return n.Mu - n.Sigma*math.Sqrt2*math.Erfcinv(2*p) }

@@ -100,6 +100,30 @@ func TestFarTail(t *testing.T) {
 	}
 }
 
+// TestSurvival: with the probability below a number, the probability above it adds up to 1, and it keeps its digits where
+// the number is far above all targets.
+func TestSurvival(t *testing.T) {
+	mixture, mirrored := likelihood.NewMixture([]float64{0.3, 0.7}, []float64{-0.7, 0.3}, []float64{0.5, 0.8}),
+		likelihood.NewMixture([]float64{0.7, 0.3}, []float64{-0.3, 0.7}, []float64{0.8, 0.5})
+	student := likelihood.NewStudentT(30, 0.5, true, tensor.Float64)
+	for _, c := range []struct {
+		name        string
+		d, mirrored likelihood.Distribution // of Y and of −Y
+	}{
+		{"gaussian", likelihood.Normal{Mu: 0.2, Sigma: 0.6}, likelihood.Normal{Mu: -0.2, Sigma: 0.6}},
+		{"mixture", likelihood.Each(mixture).Predict(0, 0.2, 0.1), likelihood.Each(mirrored).Predict(0, -0.2, 0.1)},
+		{"student-t", likelihood.Each(student).Predict(0, 0.2, 0.1), likelihood.Each(student).Predict(0, -0.2, 0.1)},
+	} {
+		for _, y := range []float64{-3, 0.1, 1.5, 20} {
+			p := likelihood.Survival(c.d, y)
+			fixture.Close(t, fmt.Sprint(c.name, ": sum at ", y), []float64{p + c.d.CDF(y)}, []float64{1}, 1e-13)
+			if below := c.mirrored.CDF(-y); !(p > 0) || math.Abs(math.Log(p/below)) > 1e-9 {
+				t.Errorf("%s: P(Y > %g) is %g, and P(−Y < −%g) is %g", c.name, y, p, y, below)
+			}
+		}
+	}
+}
+
 // terms are data terms of rows and their slopes in mean and variance.
 func (f fixtureModel) terms(t *testing.T, l likelihood.Likelihood, dt tensor.Dtype, alpha float64) [][]float64 {
 	b, n := graph.NewBuilder(dt), len(f.m)

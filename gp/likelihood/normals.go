@@ -60,10 +60,16 @@ func (d normals) slope(y float64) float64 {
 }
 
 // CDF implements Distribution.
-func (d normals) CDF(y float64) float64 {
+func (d normals) CDF(y float64) float64 { return d.tail(y, 1) }
+
+// Survival returns P(Y > y), see [Survival].
+func (d normals) Survival(y float64) float64 { return d.tail(y, -1) }
+
+// tail returns P(Y ≤ y) for the sign 1, and P(Y > y) for −1.
+func (d normals) tail(y, sign float64) float64 {
 	sum := 0.0
 	for k, w := range d.w {
-		sum += w * 0.5 * math.Erfc((d.at+d.mean[k]-y)/math.Sqrt(2*(d.q+d.variance[k])))
+		sum += w * 0.5 * math.Erfc(sign*(d.at+d.mean[k]-y)/math.Sqrt(2*(d.q+d.variance[k])))
 	}
 	return min(sum, 1)
 }

@@ -47,6 +47,9 @@ func (d scaleMixture) CDF(y float64) float64 {
 	return lower
 }
 
+// Survival returns P(Y > y), see [Survival]: the distribution is symmetric.
+func (d scaleMixture) Survival(y float64) float64 { return d.CDF(d.mean - (y - d.mean)) }
+
 // lower is P(Y − mean ≤ r) for r ≤ 0.
 func (d scaleMixture) lower(r float64) float64 {
 	if x := r * r / (d.nu * d.scale * d.scale); x > farTail*farTail/d.nu {

@@ -81,7 +81,7 @@ func (p *Prediction) Quantiles(level float64) []float64 {
 func (p *Prediction) Above(threshold float64) []float64 {
 	t, out := max(1, len(p.Targets)), make([]float64, len(p.Mean))
 	for i := range out {
-		out[i] = 1 - p.Distribution(i/t, i%t).CDF(threshold)
+		out[i] = likelihood.Survival(p.Distribution(i/t, i%t), threshold)
 	}
 	return out
 }
@@ -146,6 +146,9 @@ func (d residual) LogDensity(y float64) float64 {
 // CDF implements likelihood.Distribution.
 func (d residual) CDF(y float64) float64 { return d.law.CDF((y - d.mean) / d.scale) }
 
+// Survival returns P(Y > y), see [likelihood.Survival].
+func (d residual) Survival(y float64) float64 { return d.law.Survival((y - d.mean) / d.scale) }
+
 // Quantile implements likelihood.Distribution.
 func (d residual) Quantile(p float64) float64 { return d.mean + d.scale*d.law.Quantile(p) }
 
@@ -174,6 +177,11 @@ func (d inUnits) LogDensity(y float64) float64 {
 
 // CDF implements likelihood.Distribution.
 func (d inUnits) CDF(y float64) float64 { return d.Distribution.CDF((y - d.shift) / d.scale) }
+
+// Survival returns P(Y > y), see [likelihood.Survival].
+func (d inUnits) Survival(y float64) float64 {
+	return likelihood.Survival(d.Distribution, (y-d.shift)/d.scale)
+}
 
 // Quantile implements likelihood.Distribution.
 func (d inUnits) Quantile(p float64) float64 { return d.shift + d.scale*d.Distribution.Quantile(p) }

@@ -247,6 +247,14 @@ func (d transformed) CDF(y float64) float64 {
 	return d.Distribution.CDF(d.t.Apply(y))
 }
 
+// Survival returns P(Y > y), see [likelihood.Survival].
+func (d transformed) Survival(y float64) float64 {
+	if y <= d.t.lowest() {
+		return 1
+	}
+	return likelihood.Survival(d.Distribution, d.t.Apply(y))
+}
+
 // Quantile implements likelihood.Distribution.
 func (d transformed) Quantile(p float64) float64 { return d.t.Invert(d.Distribution.Quantile(p)) }
 

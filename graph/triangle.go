@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -83,6 +84,24 @@ func (r pick) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 		n = out[len(out)-1]
 	}
 	return Loops{F32: pickLoop[float32](r, n), F64: pickLoop[float64](r, n)}
+}
+
+// ONNX implements ONNXForm.
+func (r pick) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	x, last := in[0], len(in[0].Shape)-1
+	if !r.spread {
+		n := w.fixed(x.Shape[last])[0]
+		x = w.Reshape(x, append(slices.Clone(x.Shape[:last-1]), Extent{Fixed: n * n})...)
+		return w.Node("Gather", attr("axis", last-1), x.Name, w.Ints(r.index(n)...))
+	}
+	n := w.fixed(out[last])[0]
+	at := slices.Repeat([]int{r.count(n)}, n*n) // the zero behind the elements
+	for k, place := range r.index(n) {
+		at[place] = k
+	}
+	flat := append(slices.Clone(x.Shape[:last]), Extent{Fixed: n * n})
+	y := w.Node("Gather", attr("axis", last), w.padded(x, last, 0, 1), w.Ints(at...))
+	return w.Reshape(ONNXValue{y, flat}, out...).Name
 }
 
 func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {

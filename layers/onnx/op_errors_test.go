@@ -38,8 +38,6 @@ var opErrors = []opError{
 	{one("Pow", nil, weights(1)), []int{3}, "input 2 depends on the examples or the weights, expected a constant"},
 	{one("Pow", nil, floatsOf(1, 2)), []int{3}, "an exponent of shape [2], expected one number"},
 	{one("Floor", nil), []int{3}, "input 1 depends on the examples or the weights"},
-	{one("Equal", nil, integersOf(1)), []int{3}, "input 1 depends on the examples or the weights"},
-	{one("Where", nil, weights(3), weights(3)), []int{3}, "input 1 depends on the examples or the weights"},
 	{one("Clip", nil, floatsOf(1, 2)), []int{3}, "a bound of shape [2], expected one number"},
 	{one("Softmax", attributes{"axis": whole(2)}), []int{3}, "axis 2 of 2"},
 	{one("Softmax", attributes{"axis": whole(-3)}).with(12), []int{3}, "axis -3 of 2"},

@@ -40,7 +40,7 @@ func init() {
 		"Floor":      folded(math.Floor),
 		"Ceil":       folded(math.Ceil),
 		"Round":      folded(math.RoundToEven),
-		"Not":        folded(func(x float64) float64 { return truth(x == 0) }),
+		"Not":        unary(func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Affine(x, -1, 1) }, func(x float64) float64 { return truth(x == 0) }),
 	})
 }
 
@@ -52,17 +52,17 @@ func init() {
 		"Mul":            pairs((*graph.Builder).Mul, func(x, y float64) float64 { return x * y }),
 		"Div":            div,
 		"Pow":            pow,
-		"Mod":            compare(func(x, y float64) float64 { return x - y*math.Floor(x/y) }),
+		"Mod":            compare(nil, func(x, y float64) float64 { return x - y*math.Floor(x/y) }),
 		"Max":            several(maximum, math.Max),
 		"Min":            several(minimum, math.Min),
 		"Sum":            several((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
-		"Equal":          compare(func(x, y float64) float64 { return truth(x == y) }),
-		"Less":           compare(func(x, y float64) float64 { return truth(x < y) }),
-		"LessOrEqual":    compare(func(x, y float64) float64 { return truth(x <= y) }),
-		"Greater":        compare(func(x, y float64) float64 { return truth(x > y) }),
-		"GreaterOrEqual": compare(func(x, y float64) float64 { return truth(x >= y) }),
-		"And":            compare(func(x, y float64) float64 { return x * y }),
-		"Or":             compare(math.Max),
+		"Equal":          compare(equal, func(x, y float64) float64 { return truth(x == y) }),
+		"Less":           compare(less, func(x, y float64) float64 { return truth(x < y) }),
+		"LessOrEqual":    compare(not(greater), func(x, y float64) float64 { return truth(x <= y) }),
+		"Greater":        compare(greater, func(x, y float64) float64 { return truth(x > y) }),
+		"GreaterOrEqual": compare(not(less), func(x, y float64) float64 { return truth(x >= y) }),
+		"And":            compare((*graph.Builder).Mul, func(x, y float64) float64 { return x * y }),
+		"Or":             compare(maximum, math.Max),
 	})
 }
 
@@ -157,11 +157,28 @@ func (c *call) pair(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, 
 // op says whether v is a constant that adds no axes to the other operand.
 func (c *call) op(v value) bool { return v.host != nil && len(v.host.shape) <= 1 }
 
-// compare is a function of pairs of constants, whose results are whole numbers.
-func compare(f func(x, y float64) float64) operator {
+// compare is a function of pairs whose results are whole numbers; write, which computes nodes, may be nil. Booleans are numbers
+// in a graph: 0 and 1.
+func compare(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(x, y float64) float64) operator {
 	return func(c *call) []value {
+		if !c.constant() && write != nil {
+			return nodes(c.made(write(c.b, c.node(0), c.node(1))))
+		}
 		return hosts(c.zip(c.host(0), c.host(1), true, f))
 	}
+}
+
+func greater(b *graph.Builder, x, y *graph.Node) *graph.Node { return b.Step(b.Sub(x, y)) }
+
+func less(b *graph.Builder, x, y *graph.Node) *graph.Node { return greater(b, y, x) }
+
+func equal(b *graph.Builder, x, y *graph.Node) *graph.Node {
+	return b.Affine(b.Add(greater(b, x, y), less(b, x, y)), -1, 1)
+}
+
+// not is 1 where a comparison is 0.
+func not(compare func(b *graph.Builder, x, y *graph.Node) *graph.Node) func(b *graph.Builder, x, y *graph.Node) *graph.Node {
+	return func(b *graph.Builder, x, y *graph.Node) *graph.Node { return b.Affine(compare(b, x, y), -1, 1) }
 }
 
 // zip is the function zip, which ends the operator where the shapes do not fit.
@@ -223,8 +240,12 @@ func several(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(
 	}
 }
 
-// where selects by a constant condition.
+// where selects by a condition. Where the condition is computed, the values must be finite on both sides.
 func where(c *call) []value {
+	if yes := c.value(0); yes.node != nil {
+		x := c.made(c.b.Mul(c.node(1), yes.node))
+		return nodes(c.made(c.b.Add(x, c.b.Mul(c.node(2), c.b.Affine(yes.node, -1, 1)))))
+	}
 	condition := c.host(0)
 	if x, y := c.value(1), c.value(2); x.host != nil && y.host != nil {
 		yes := c.zip(condition, x.host, x.host.whole, func(k, v float64) float64 {

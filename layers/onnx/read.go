@@ -25,6 +25,8 @@ type Options struct {
 	Frozen []string
 	// Logits makes the input of a last Softmax the output, for networks of classes.
 	Logits bool
+	// Output is the name of the output of the network; empty: the only output of the file.
+	Output string
 }
 
 // File is a network that was read, with its weights.
@@ -245,8 +247,13 @@ func (r *reader) outputs(g fields) error {
 		if err != nil {
 			return err
 		}
-		count++
-		r.Output = v.text(1)
+		if name := v.text(1); r.o.Output == "" || name == r.o.Output {
+			count++
+			r.Output = name
+		}
+	}
+	if count != 1 && r.o.Output != "" {
+		return fmt.Errorf("%d outputs are called %q, expected one", count, r.o.Output)
 	}
 	if count != 1 {
 		return fmt.Errorf("%d outputs, expected one", count)

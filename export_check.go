@@ -1,0 +1,172 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers/onnx"
+)
+
+const (
+	exportRows = 20 // random rows at which a file is compared
+	// exportTolerance and exportTolerance64 are the largest differences from Predict, for float32 and float64.
+	exportTolerance, exportTolerance64 = 1e-5, 1e-9
+)
+
+// exportRows returns the rows at which a file is compared: the given ones, or random ones with the means and standard deviations of the
+// scaling of the inputs.
+func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
+	in := m.Task.Inputs
+	size := tensor.Shape(in.Shape).TotalSize()
+	if o.Rows != nil {
+		if n := o.Rows.Shape(); n.TotalSize() != n[0]*size || n[0] < 1 {
+			return nil, fmt.Errorf("rows of shape %v, expected [N] rows of shape %v", n, in.Shape)
+		}
+		return o.Rows, nil
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	shape := append([]int{exportRows}, in.Shape...)
+	if o.Bytes {
+		v := make([]uint8, exportRows*size)
+		for i := range v {
+			v[i] = uint8(rng.IntN(256))
+		}
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
+	}
+	v := make([]float64, exportRows*size)
+	run := size / in.Shape[0]
+	for i := range v {
+		v[i] = rng.NormFloat64()
+		if in.Mean != nil {
+			c := i / run % len(in.Mean)
+			v[i] = in.Mean[c] + in.Std[c]*v[i]
+		}
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
+}
+
+// compareExport compares the outputs of the file at path with the predictions of the model, and notes the differences.
+func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows *tensor.Dense, o ExportOptions) error {
+	want, err := m.predictedOutputs(ctx, rows, e, o)
+	if err != nil {
+		return err
+	}
+	for i := range e.Outputs {
+		out := &e.Outputs[i]
+		got, err := readOutput(path, out.Name, rows)
+		if err != nil {
+			return fmt.Errorf("reading the file again: %w", err)
+		}
+		var at int
+		if out.Difference, at = difference(got, want[out.Name]); !(out.Difference <= m.exportTolerance()) {
+			return fmt.Errorf("%w by %.2g in output %q, number %d: it gives %g, the model %g", errDiffers, out.Difference, out.Name, at, got[at], want[out.Name][at])
+		}
+	}
+	return nil
+}
+
+// exportTolerance is the largest difference of a file from the model.
+func (m *Model) exportTolerance() float64 {
+	if m.Dtype() == tensor.Float32 {
+		return exportTolerance
+	}
+	return exportTolerance64
+}
+
+// readOutput computes an output of a file at rows, in float64.
+func readOutput(path, name string, rows *tensor.Dense) ([]float64, error) {
+	f, err := onnx.Read(path, onnx.Options{Output: name})
+	if err != nil {
+		return nil, err
+	}
+	net, err := f.Network(tensor.Float64)
+	if err != nil {
+		return nil, err
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Param(&graph.Param{Name: "rows of the data", Value: graph.Convert(rows, tensor.Float64)})
+	v, err := graph.Evaluate(b, net.Forward(b, x))
+	if err != nil {
+		return nil, err
+	}
+	return v[0], nil
+}
+
+// difference returns the largest difference of got from want, relative to the number or the root mean square, and its place.
+func difference(got, want []float64) (largest float64, at int) {
+	if len(got) != len(want) {
+		return math.Inf(1), 0
+	}
+	square := 0.0
+	for _, v := range want {
+		square += v * v / float64(len(want))
+	}
+	for i, v := range want {
+		d := math.Abs(got[i] - v)
+		if d > 0 {
+			d /= max(math.Abs(v), math.Sqrt(square))
+		}
+		if !(d <= largest) {
+			largest, at = d, i
+		}
+	}
+	return largest, at
+}
+
+// predictedOutputs returns what Predict says about each output of a file.
+func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Export, o ExportOptions) (map[string][]float64, error) {
+	p, err := m.Predict(ctx, rows, PredictOptions{Link: o.Link})
+	if err != nil {
+		return nil, err
+	}
+	if m.classifies() {
+		return m.predictedClasses(ctx, rows, p, o)
+	}
+	all := map[string][]float64{"mean": p.Mean, "std": p.Std(), "epistemic_std": p.EpistemicStd(), "aleatoric_std": p.AleatoricStd()}
+	if all["lower"], all["upper"], err = p.Interval(o.Level); err != nil {
+		return nil, err
+	}
+	quantiles := make([]float64, len(p.Mean)*len(o.Quantiles))
+	for k, level := range o.Quantiles {
+		for i, v := range p.Quantiles(level) {
+			quantiles[i*len(o.Quantiles)+k] = v
+		}
+	}
+	all["quantiles"] = quantiles
+	return all, nil
+}
+
+// predictedClasses is predictedOutputs for classes.
+func (m *Model) predictedClasses(ctx context.Context, rows *tensor.Dense, p *task.Prediction, o ExportOptions) (map[string][]float64, error) {
+	g, err := m.Latent(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	c := g.Outputs()
+	std := make([]float64, len(g.Mean))
+	for i := range std {
+		std[i] = math.Sqrt(max(0, g.Cov[i*c+i%c]))
+	}
+	all := map[string][]float64{"probabilities": p.Probs, "logit_std": std}
+	if p.Conformal == nil {
+		return all, nil
+	}
+	sets, err := p.Sets(o.Level)
+	if err != nil {
+		return nil, err
+	}
+	inside := make([]float64, len(p.Probs))
+	for i, set := range sets {
+		for _, k := range set {
+			inside[i*c+k] = 1
+		}
+	}
+	all["set"] = inside
+	return all, nil
+}

@@ -1,0 +1,95 @@
+package valla
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/onnxruntime"
+)
+
+// TestExportEvery: the file of every posterior gives the predictions of the model.
+func TestExportEvery(t *testing.T) {
+	for name, m := range everyPosterior(t) {
+		t.Run(name, func(t *testing.T) { checkExported(t, m, ExportOptions{Quantiles: []float64{0.1, 0.5}}) })
+	}
+}
+
+// checkExported exports a model, which compares the file with its predictions as the reader of this project computes it. Where the
+// environment names the library of ONNX Runtime, the library computes the file in batches of 1, 7 and 1,000 rows, too.
+func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	o.Rows = rowsFor(m, o, 7)
+	e, err := m.Export(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(onnxruntime.Variable) == "" {
+		return e
+	}
+	s, err := onnxruntime.Open("", path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var names []string
+	for _, out := range e.Outputs {
+		names = append(names, out.Name)
+	}
+	o.Level = 0.95
+	for _, n := range []int{1, 7, 1000} {
+		rows := rowsFor(m, o, n)
+		got, err := s.Run(e.Input.Name, runtimeTensor(rows, e.Input.Type), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := m.predictedOutputs(t.Context(), rows, e, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range names {
+			if d, at := difference(got[i], want[name]); !(d <= m.exportTolerance()) {
+				t.Errorf("%d rows, output %q by onnxruntime: difference %.2g at number %d", n, name, d, at)
+			}
+		}
+	}
+	return e
+}
+
+// rowsFor returns n random rows for a model.
+func rowsFor(m *Model, o ExportOptions, n int) *tensor.Dense {
+	rng, in := rand.New(rand.NewPCG(uint64(n), 5)), m.Task.Inputs
+	size := tensor.Shape(in.Shape).TotalSize()
+	v, bytes := make([]float64, n*size), make([]uint8, n*size)
+	for i := range v {
+		v[i], bytes[i] = rng.NormFloat64(), uint8(rng.IntN(256))
+		if c := i / (size / in.Shape[0]) % in.Shape[0]; in.Mean != nil {
+			v[i] = in.Mean[c] + in.Std[c]*v[i]
+		}
+	}
+	shape := append([]int{n}, in.Shape...)
+	if o.Bytes {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(bytes))
+	}
+	return dense(v, shape...)
+}
+
+// runtimeTensor returns rows as elements of a type.
+func runtimeTensor(rows *tensor.Dense, typ string) onnxruntime.Tensor {
+	t := onnxruntime.Tensor{Type: onnxruntime.Double, Shape: rows.Shape(), Data: rows.Data()}
+	switch typ {
+	case "uint8":
+		t.Type = 2
+	case "float32":
+		v := make([]float32, rows.Size())
+		for i, x := range rows.Float64s() {
+			v[i] = float32(x)
+		}
+		t.Type, t.Data = onnxruntime.Float, v
+	}
+	return t
+}

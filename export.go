@@ -33,17 +33,22 @@ type ExportOptions struct {
 	Encoded bool
 	// Rows [N,…] are inputs in the units of the data, at which the file is compared with Predict; nil: random inputs.
 	Rows *tensor.Dense
+	// Check compares the file as ONNX Runtime computes it, too. Library is the path of its shared library; "" means the environment
+	// variable VALLA_ONNXRUNTIME, or where the system finds it.
+	Check   bool
+	Library string // see Check
 }
 
 // Export describes a file that [Model.Export] has written.
 type Export struct {
-	Files       []string         `json:"files"`       // paths: the model and, if it is large, the file of its arrays
-	Bytes       int              `json:"bytes"`       // size of all files
-	Input       ExportedValue    `json:"input"`       // what a run is given, one row for each example
-	Outputs     []ExportedOutput `json:"outputs"`     // what a run returns
-	Rows        int              `json:"rows"`        // number of rows at which the file was compared with Predict
-	Wide        bool             `json:"wide"`        // the file computes a network of float32 in float64, because float32 has too few digits
-	Fingerprint string           `json:"fingerprint"` // of the weights
+	Files       []string         `json:"files"`                 // paths: the model and, if it is large, the file of its arrays
+	Bytes       int              `json:"bytes"`                 // size of all files
+	Input       ExportedValue    `json:"input"`                 // what a run is given, one row for each example
+	Outputs     []ExportedOutput `json:"outputs"`               // what a run returns
+	Rows        int              `json:"rows"`                  // number of rows at which the file was compared with Predict
+	Wide        bool             `json:"wide"`                  // the file computes a network of float32 in float64, because float32 has too few digits
+	Runtime     string           `json:"onnxruntime,omitempty"` // version of ONNX Runtime with which the file was compared, see ExportOptions
+	Fingerprint string           `json:"fingerprint"`           // of the weights
 }
 
 // ExportedValue is an input or an output of a file.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/onnxfile"
+	"github.com/go-valla/valla/internal/onnxruntime"
 	"github.com/go-valla/valla/layers/onnx"
 )
 
@@ -57,18 +59,81 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	if err != nil {
 		return err
 	}
+	if err := m.compareOutputs(e, want, func(name string) ([]float64, error) { return readOutput(path, name, rows) }); err != nil {
+		return fmt.Errorf("reading the file again: %w", err)
+	}
+	if !o.Check {
+		return nil
+	}
+	s, err := onnxruntime.Open(o.Library, path, 0)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	in := runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape)
+	err = m.compareOutputs(e, want, func(name string) ([]float64, error) {
+		all, err := s.Run(e.Input.Name, in, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	})
+	if err != nil {
+		return fmt.Errorf("by ONNX Runtime: %w", err)
+	}
+	e.Runtime, err = onnxruntime.Version(o.Library)
+	return err
+}
+
+// compareOutputs compares the outputs that run computes with those of the model, and notes the largest differences.
+func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(name string) ([]float64, error)) error {
 	for i := range e.Outputs {
 		out := &e.Outputs[i]
-		got, err := readOutput(path, out.Name, rows)
+		got, err := run(out.Name)
 		if err != nil {
-			return fmt.Errorf("reading the file again: %w", err)
+			return err
 		}
-		var at int
-		if out.Difference, at = difference(got, want[out.Name]); !(out.Difference <= m.exportTolerance()) {
-			return fmt.Errorf("%w by %.2g in output %q, number %d: it gives %g, the model %g", errDiffers, out.Difference, out.Name, at, got[at], want[out.Name][at])
+		d, at := difference(got, want[out.Name])
+		if out.Difference = max(out.Difference, d); !(d <= m.exportTolerance()) {
+			return fmt.Errorf("%w by %.2g in output %q, number %d: it gives %g, the model %g", errDiffers, d, out.Name, at, got[at], want[out.Name][at])
 		}
 	}
 	return nil
+}
+
+// runtimeInput returns rows as the input of a file, with elements of a type.
+func runtimeInput(rows *tensor.Dense, typ string, shape []int) onnxruntime.Tensor {
+	numbers := exportNumbers(rows)
+	t := onnxruntime.Tensor{Shape: append([]int{rows.Shape()[0]}, shape...), Type: onnxfile.Double, Data: numbers}
+	switch typ {
+	case "uint8":
+		t.Type, t.Data = onnxfile.Uint8, narrowed[uint8](numbers)
+	case "float32":
+		t.Type, t.Data = onnxfile.Float, narrowed[float32](numbers)
+	}
+	return t
+}
+
+// narrowed converts numbers to another type.
+func narrowed[T uint8 | float32](v []float64) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = T(x)
+	}
+	return out
+}
+
+// exportNumbers returns the numbers of rows, which may be bytes.
+func exportNumbers(rows *tensor.Dense) []float64 {
+	bytes, ok := rows.Data().([]uint8)
+	if !ok {
+		return graph.Floats(rows)
+	}
+	out := make([]float64, len(bytes))
+	for i, b := range bytes {
+		out[i] = float64(b)
+	}
+	return out
 }
 
 // exportTolerance is the largest difference of a file from the model.
@@ -90,7 +155,7 @@ func readOutput(path, name string, rows *tensor.Dense) ([]float64, error) {
 		return nil, err
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	x := b.Param(&graph.Param{Name: "rows of the data", Value: graph.Convert(rows, tensor.Float64)})
+	x := b.Param(&graph.Param{Name: "rows of the data", Value: tensor.New(tensor.WithShape(rows.Shape()...), tensor.WithBacking(exportNumbers(rows)))})
 	v, err := graph.Evaluate(b, net.Forward(b, x))
 	if err != nil {
 		return nil, err

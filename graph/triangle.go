@@ -95,13 +95,23 @@ func (r pick) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 		return w.Node("Gather", attr("axis", last-1), x.Name, w.Ints(r.index(n)...))
 	}
 	n := w.fixed(out[last])[0]
-	at := slices.Repeat([]int{r.count(n)}, n*n) // the zero behind the elements
-	for k, place := range r.index(n) {
-		at[place] = k
-	}
 	flat := append(slices.Clone(x.Shape[:last]), Extent{Fixed: n * n})
-	y := w.Node("Gather", attr("axis", last), w.padded(x, last, 0, 1), w.Ints(at...))
+	y := w.Node("Gather", attr("axis", last), w.padded(x, last, 0, 1), r.spreadIndex(w, n))
 	return w.Reshape(ONNXValue{y, flat}, out...).Name
+}
+
+// spreadIndex returns the number of the picked element at each place of an n×n matrix [n·n], and the number of elements, behind which
+// there is a zero, where nothing is picked. It is computed from the numbers of rows and columns, to take no room in a file.
+func (r pick) spreadIndex(w *ONNX, n int) string {
+	numbers := w.Node("Range", nil, w.places([]int{0}), w.places([]int{n}), w.places([]int{1}))
+	row := w.Node("Reshape", nil, numbers, w.Ints(n, 1))
+	column := w.Node("Reshape", nil, numbers, w.Ints(1, n))
+	number, has := row, w.Node("Equal", nil, row, column)
+	if r.triangle {
+		before := w.Node("Div", nil, w.Node("Mul", nil, row, w.Node("Add", nil, row, w.Ints(1))), w.Ints(2))
+		number, has = w.Node("Add", nil, before, column), w.Node("LessOrEqual", nil, column, row)
+	}
+	return w.Node("Reshape", nil, w.Node("Where", nil, has, number, w.Ints(r.count(n))), w.Ints(n*n))
 }
 
 func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {

@@ -127,12 +127,9 @@ func (r *Regression) writeBounds(w *gp.Writing, mean, scale, std *graph.Node, by
 	}
 	lower, upper := quantile(0.5-o.Level/2), quantile(0.5+o.Level/2)
 	if o.Conformal != nil {
-		z := make([]float64, t)
-		for i := range z {
-			var err error
-			if z[i], err = o.Conformal.Quantile(i, o.Level); err != nil {
-				return nil, settings.Errorf("%w", err)
-			}
+		z, err := o.thresholds(t)
+		if err != nil {
+			return nil, err
 		}
 		lower, upper = at(std, func(i int) float64 { return -z[i] }), at(std, func(i int) float64 { return z[i] })
 	}
@@ -148,6 +145,18 @@ func (r *Regression) writeBounds(w *gp.Writing, mean, scale, std *graph.Node, by
 		parts[i] = b.Reshape(quantile(p), mean.Shape()[0], t, 1)
 	}
 	return append(out, Output{Name: "quantiles", Help: fmt.Sprintf("quantiles for the probabilities %v", o.Quantiles), Axis: r.labels(), Node: b.Concat(2, parts...)}), nil
+}
+
+// thresholds returns the conformal scores of each of t targets at the level.
+func (o WriteOptions) thresholds(t int) ([]float64, error) {
+	z := make([]float64, t)
+	for i := range z {
+		var err error
+		if z[i], err = o.Conformal.Quantile(i, o.Level); err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
+	}
+	return z, nil
 }
 
 // write writes class probabilities.
@@ -179,18 +188,23 @@ func (c *Classification) write(w *gp.Writing, g gp.Written, o WriteOptions, clas
 	if o.Conformal == nil {
 		return out, nil
 	}
+	inside, err := o.writeSet(b, link, probs)
+	return append(out, Output{Name: "set", Help: fmt.Sprintf("1 for the classes of the set of probability %g, else 0", o.Level), Axis: names, Node: inside}), err
+}
+
+// writeSet writes 1 for each class of the conformal set, 1 − p ≤ q, and 0 for the others.
+func (o WriteOptions) writeSet(b *graph.Builder, link Link, probs *graph.Node) (*graph.Node, error) {
 	if o.Conformal.Link != string(link) {
 		return nil, settings.Errorf("the link is %q, but the conformal calibration was made with %q: expected the same", link, o.Conformal.Link)
 	}
 	if !slices.Contains([]string{"", calibrate.LAC}, o.Conformal.Sets) {
 		return nil, settings.Errorf("conformal sets %q cannot be exported, expected %q", o.Conformal.Sets, calibrate.LAC)
 	}
-	q, err := o.Conformal.Quantile(0, o.Level)
+	q, err := o.thresholds(1)
 	if err != nil {
-		return nil, settings.Errorf("%w", err)
+		return nil, err
 	}
-	inside := b.Affine(b.Step(b.Affine(probs, -1, 1-q)), -1, 1) // 1 − p ≤ q
-	return append(out, Output{Name: "set", Help: fmt.Sprintf("1 for the classes of the set of probability %g, else 0", o.Level), Axis: names, Node: inside}), nil
+	return b.Affine(b.Step(b.Affine(probs, -1, 1-q[0])), -1, 1), nil
 }
 
 // Write writes the scaling of [Inputs.Apply] for inputs x [B,…] in the units of the data, as float64. Bytes are divided by 255.

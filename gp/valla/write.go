@@ -20,7 +20,7 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 	}
 	diag, cross := w.Carry(kernels[0]), w.Carry(kernels[1])
 	b := w.Out
-	g.Cov = b.Scale(b.Sub(diag, b.Gram(w.Rows(cross, p.at.root))), p.at.s)
+	g.Cov = b.Scale(b.Sub(diag, b.Gram(p.at.explained(w, cross))), p.at.s)
 	if p.known == nil {
 		return g, w.Err()
 	}
@@ -36,6 +36,15 @@ func (a *system) write(w *gp.Writing, prior, cross *graph.Node) *graph.Node {
 		return nil
 	}
 	n, c := prior.Shape()[0], prior.Shape()[1]
-	explained := b.Reshape(b.SumAxis(b.Square(w.Rows(cross, a.root)), -1), n, c)
+	explained := b.Reshape(b.SumAxis(b.Square(a.explained(w, cross)), -1), n, c)
 	return b.ReLU(b.Scale(b.Sub(prior, explained), a.s))
+}
+
+// explained writes w = k̂ Λ [B,C,M].
+func (a *system) explained(w *gp.Writing, cross *graph.Node) *graph.Node {
+	var packed []float64
+	for i := range a.m {
+		packed = append(packed, a.root[i*a.m:i*a.m+i+1]...)
+	}
+	return w.Out.MatMul(cross, w.Out.Lower(w.Const(packed, len(packed))), false, false)
 }

@@ -23,15 +23,15 @@ var usual = []string{"libonnxruntime.so.1", "libonnxruntime.so", "libonnxruntime
 
 // library is the loaded library.
 type library struct {
-	version string
+	version string    // such as 1.30.0
 	api     []uintptr // functions by their numbers in onnxruntime_c_api.h
-	env     uintptr
+	env     uintptr   // what all sessions share
 }
 
 // loaded are libraries by the paths that were asked for.
 var loaded = struct {
 	sync.Mutex
-	by map[string]*library
+	by map[string]*library // by path
 }{by: map[string]*library{}}
 
 // load returns the library at path. An empty path stands for the environment variable, or the usual names.

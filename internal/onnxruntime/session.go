@@ -84,9 +84,9 @@ func (l *library) call(number int, args ...uintptr) error {
 
 // Session runs one model. It serves one goroutine at a time.
 type Session struct {
-	of     *library
-	handle uintptr
-	memory uintptr // describes the memory of tensors
+	of     *library // that runs the model
+	handle uintptr  // of the library's session
+	memory uintptr  // describes the memory of tensors
 }
 
 // Open loads the model at path with the library that is given by its path; an empty one stands for the environment variable

@@ -71,18 +71,10 @@ type CalibrateOptions struct {
 // ends first.
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (_ *Model, err error) {
 	defer explain("calibrate", &err)
-	start, out := time.Now(), *m
-	if err := m.calibratable(o.Method); err != nil {
-		return nil, err
-	}
-	rows, err := m.Task.Examples(set, m.Dtype())
+	start, out := time.Now(), m.copied()
+	rows, err := m.calibrationRows(set, o)
 	if err != nil {
 		return nil, err
-	}
-	if o.Method == CalibrateConformal {
-		if err := calibrate.Enough(rows.N(), o.Level); err != nil {
-			return nil, settings.Errorf("%w", err)
-		}
 	}
 	e := Event{Action: ActionCalibrate, Method: o.Method, Program: Version(), Seed: o.Seed}
 	judges := jury{x: rows.X, y: set.Y, passes: &passes.Counter{Total: calibrationPasses(o.Method) * rows.N(), Tell: o.OnRows}}
@@ -109,7 +101,22 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	e.Rows, e.Label, e.Notes = rows.N(), out.String(), append(m.familiar(rows.N()), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
-	return &out, nil
+	return out, nil
+}
+
+// calibrationRows returns the examples of a set, or an error if they or the model do not suit the options.
+func (m *Model) calibrationRows(set *data.Set, o CalibrateOptions) (gp.Examples, error) {
+	if err := m.calibratable(o.Method); err != nil {
+		return gp.Examples{}, err
+	}
+	rows, err := m.Task.Examples(set, m.Dtype())
+	if err != nil || o.Method != CalibrateConformal {
+		return rows, err
+	}
+	if err := calibrate.Enough(rows.N(), o.Level); err != nil {
+		return rows, settings.Errorf("%w", err)
+	}
+	return rows, nil
 }
 
 // calibratable returns an error if a method cannot correct predictions of the model's likelihood.
@@ -200,7 +207,7 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 	if err != nil {
 		return nil, err
 	}
-	out := *m
+	out := m.copied()
 	out.Calibration = c
 	after, err := out.judged(ctx, rows)
 	return gainFacts(before, after), err
@@ -280,7 +287,7 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	if o.Sets != "" && (!classes || o.Sets != calibrate.LAC && o.Sets != calibrate.APS) {
 		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS)
 	}
-	base := *m
+	base := m.copied()
 	base.Calibration = &Calibration{}
 	if m.Calibration != nil {
 		base.Calibration.Temperature, base.Calibration.Vector = m.Calibration.Temperature, m.Calibration.Vector

@@ -90,13 +90,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 		}
 		return nil, m.explainExtreme(set, runErr)
 	}
-	if far := m.extremeInput(set); far != "" {
-		rows.notes = append(rows.notes, "Check "+far+".")
-	}
-	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
-	if own := gp.MeanOf(fitted.Posterior); own != "" {
-		fitted.Record.Notes = append(fitted.Record.Notes, own)
-	}
+	fitted.Record.Notes = m.notesOf(set, rows, fitted)
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
 	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
 	out, err := m.adopt(context.WithoutCancel(ctx), fitted, e, p, rows)
@@ -104,6 +98,19 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 		return nil, err
 	}
 	return out, runErr
+}
+
+// notesOf returns the notes on the rows of a fit, and then the notes on the fit.
+func (m *Model) notesOf(set *data.Set, rows division, f *gp.Fitted) []string {
+	notes := slices.Clone(rows.notes)
+	if far := m.extremeInput(set); far != "" {
+		notes = append(notes, "Check "+far+".")
+	}
+	notes = append(notes, f.Record.Notes...)
+	if own := gp.MeanOf(f.Posterior); own != "" {
+		notes = append(notes, own)
+	}
+	return notes
 }
 
 // adopt returns the model with a fitted posterior in place of its own. It completes the event e of the fit,

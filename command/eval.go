@@ -112,14 +112,8 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			if err == nil {
 				e.links[i], err = p.Link, scorers[i].Add(p, set.Y)
 			}
-			if err == nil && i == len(models)-1 {
-				e.medians += p.Medians()
-			}
 			if err == nil {
-				err = e.covered[i].Add(p, graph.Floats(set.Y))
-			}
-			if err == nil && i == len(models)-1 {
-				err = e.off.Add(p, graph.Floats(set.Y))
+				err = e.cover(i, p, set)
 			}
 			if err == nil {
 				network, err = e.gain(i, m, p, set, network)
@@ -138,6 +132,19 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 		e.scores = append(e.scores, scores)
 	}
 	return err
+}
+
+// cover counts the targets of a set in the intervals of the predictions p of method i. Of the last method, which is
+// the posterior, it also counts what notes speak of.
+func (e *evaluation) cover(i int, p *valla.Prediction, set *data.Set) error {
+	y := graph.Floats(set.Y)
+	if i == len(e.gains)-1 {
+		e.medians += p.Medians()
+		if err := e.off.Add(p, y); err != nil {
+			return err
+		}
+	}
+	return e.covered[i].Add(p, y)
 }
 
 // gain adds the gains of method i, whose model m has the predictions p for a set, over the NLLs of the network alone.

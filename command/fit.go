@@ -184,12 +184,9 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
 		return err
 	}
-	var model likelihood.Settings
-	if c.likelihood != "" {
-		var err error
-		if model, err = likelihood.Named(c.likelihood); err != nil {
-			return err
-		}
+	model, err := c.observationModel()
+	if err != nil {
+		return err
 	}
 	m, set, err := c.start(cmd, args[0])
 	if err != nil {
@@ -212,6 +209,14 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return c.save(cmd, fitted, err)
+}
+
+// observationModel returns the observation model that --likelihood names, nil without the flag.
+func (c *fitCommand) observationModel() (likelihood.Settings, error) {
+	if c.likelihood == "" {
+		return nil, nil
+	}
+	return likelihood.Named(c.likelihood)
 }
 
 // lastVerdict returns the verdict of the last event.

@@ -36,6 +36,9 @@ type evaluation struct {
 	Off     string           // intervals that do not hold their level
 }
 
+// posterior returns the scores of the posterior, which come last.
+func (e evaluation) posterior() scores { return e.Scores[len(e.Scores)-1] }
+
 type predictions struct {
 	Targets                 []string
 	Level                   float64

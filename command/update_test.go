@@ -44,7 +44,7 @@ func TestUpdate(t *testing.T) {
 	var before, after evaluation
 	decode(t, must(t, dir, "eval", "later.csv", "--model", "m.valla", "--json"), &before)
 	decode(t, must(t, dir, "eval", "later.csv", "--model", "m2.valla", "--json"), &after)
-	if b, a := before.Scores[1].NLL, after.Scores[1].NLL; a >= b || math.Abs(doc.Event.Facts[0].Value-b) > 1e-9 || math.Abs(doc.Event.Facts[1].Value-a) > 1e-9 {
+	if b, a := before.posterior().NLL, after.posterior().NLL; a >= b || math.Abs(doc.Event.Facts[0].Value-b) > 1e-9 || math.Abs(doc.Event.Facts[1].Value-a) > 1e-9 {
 		t.Errorf("NLL %g before, %g after the update, reported %+v", b, a, doc.Event.Facts)
 	}
 	const own = "Predictions have SFR's own mean, which is not the network's output."

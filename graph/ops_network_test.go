@@ -14,7 +14,7 @@ import (
 func networkCases() []graphtest.Case {
 	cases := append(groupConvCases(), gatherCases()...)
 	cases = append(cases, stackCases()...)
-	cases = append(cases, activationCases()...)
+	cases = append(append(cases, activationCases()...), recurrenceCases()...)
 	return append(cases, graphtest.Case{
 		Name: "max pool of 2×3 every 2×1", Shapes: [][]int{{2, 1, 5, 4}}, Shape: []int{2, 1, 2, 2},
 		Build: func(b *builder, in []*node) *node { return b.MaxPool(in[0], [2]int{2, 3}, [2]int{2, 1}) },

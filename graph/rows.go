@@ -39,3 +39,11 @@ func RowPullback(b *Builder, op gorgonia.Op, i int, in []*Node, out, ct *Node) (
 	}
 	return Outer{}, false
 }
+
+// TakesNeighbours reports whether op's pullback takes a cotangent that has several rows, neighbours, for each
+// row of the operands, which are then not repeated. The Op has the method Neighbours, which says so.
+func TakesNeighbours(op gorgonia.Op) bool {
+	own, _ := unwrap(op)
+	n, ok := own.(interface{ Neighbours() bool })
+	return ok && n.Neighbours()
+}

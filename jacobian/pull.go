@@ -7,7 +7,7 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// pull returns the cotangents of the operands of n, given the cotangent ct of n. It tries three
+// pull returns the cotangents of the operands of n, given the cotangent ct of n. It tries four
 // ways, the cheapest first. The way does not depend on the number of examples.
 func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 	shared := w.alike[ct]
@@ -18,6 +18,9 @@ func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 	}
 	if graph.IsPointwise(n.Op()) && (shared || w.per > 1) {
 		return w.pullPointwise(b, n, ct)
+	}
+	if graph.TakesNeighbours(n.Op()) {
+		return w.pullNeighbours(b, n, ct)
 	}
 	return w.pullRepeated(b, n, ct)
 }
@@ -70,6 +73,15 @@ func (w *walk) pullPointwise(b *graph.Builder, n, ct *graph.Node) []*graph.Node 
 		if slope != nil {
 			cts[i] = b.Mul(ct, w.split(b, slope, w.examples, 1))
 		}
+	}
+	return cts
+}
+
+// pullNeighbours applies a pullback that takes examples·per rows of the cotangent to examples rows of the operands.
+func (w *walk) pullNeighbours(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
+	cts := w.pullback(b, n, graph.Children(n), n, w.full(b, ct))
+	for i, c := range cts {
+		cts[i] = w.split(b, c, w.examples, w.per)
 	}
 	return cts
 }

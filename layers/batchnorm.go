@@ -3,12 +3,13 @@ package layers
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 )
 
-// batchNorm normalises each channel of images [B,C,H,W] and scales it,
+// batchNorm normalises each channel of vectors [B,C], of sequences [B,C,L] or of images [B,C,H,W] and scales it,
 // y = γ (x − μ)/√(v + ε) + β (Ioffe and Szegedy 2015, alg. 1 and 2). In training, see
 // [Training], μ and v are the mean and the variance of the batch, and the running
 // statistics follow them. Otherwise μ and v are the running statistics, which stay as
@@ -35,7 +36,7 @@ func newBatchNorm(m *Maker, name string, channels int) batchNorm {
 	}
 }
 
-// BatchNorm describes a batch norm of images [C,H,W] as [NewBatchNorm] makes it.
+// BatchNorm describes a batch norm of vectors [C], of sequences [C,L] or of images [C,H,W] as [NewBatchNorm] makes it.
 type BatchNorm struct {
 	Name     string  `json:"name,omitempty"`     // empty: batchnorm1, batchnorm2, …
 	Eps      float64 `json:"eps,omitempty"`      // ε; 0: 1e-5
@@ -46,8 +47,8 @@ func init() { RegisterLayer[BatchNorm]("batchnorm") }
 
 // Make implements Layer.
 func (l BatchNorm) Make(m *Maker, in []int) (Network, []int, error) {
-	if err := expectImages(in); err != nil {
-		return nil, nil, err
+	if len(in) < 1 || len(in) > 3 {
+		return nil, nil, fmt.Errorf("inputs of shape %v, expected vectors [C], sequences [C,L] or images [C,H,W]", in)
 	}
 	if !(l.Eps >= 0 && l.Eps <= 1) || !(l.Momentum >= 0 && l.Momentum <= 1) {
 		return nil, nil, fmt.Errorf("eps %g and momentum %g, expected 0 to 1", l.Eps, l.Momentum)
@@ -59,11 +60,26 @@ func (l BatchNorm) Make(m *Maker, in []int) (Network, []int, error) {
 
 // Forward implements Network.
 func (n batchNorm) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	inv := n.inverseStd(b, perChannel(b, n.variance))
+	inv := n.inverseStd(b, n.per(b, x, n.variance))
 	// Written as a sum, the normalised input is what γ is multiplied with, and what
 	// the rows of its Jacobian are made of.
-	normal := b.Add(b.Mul(x, inv), b.Neg(b.Mul(perChannel(b, n.mean), inv)))
+	normal := b.Add(b.Mul(x, inv), b.Neg(b.Mul(n.per(b, x, n.mean), inv)))
 	return n.affine(b, normal)
+}
+
+// per returns the node of p [C] in a shape that broadcasts over x [B,C,…].
+func (n batchNorm) per(b *graph.Builder, x *graph.Node, p *graph.Param) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Reshape(b.Param(p), n.over(x, p.Value.Shape().TotalSize())...)
+}
+
+// over is [1,C,1,…] with as many axes as x.
+func (n batchNorm) over(x *graph.Node, channels int) []int {
+	shape := slices.Repeat([]int{1}, x.Dims())
+	shape[1] = channels
+	return shape
 }
 
 func (n batchNorm) inverseStd(b *graph.Builder, variance *graph.Node) *graph.Node {
@@ -75,7 +91,7 @@ func (n batchNorm) inverseStd(b *graph.Builder, variance *graph.Node) *graph.Nod
 }
 
 func (n batchNorm) affine(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.Add(b.Mul(x, perChannel(b, n.gamma)), perChannel(b, n.beta))
+	return b.Add(b.Mul(x, n.per(b, x, n.gamma)), n.per(b, x, n.beta))
 }
 
 // Training implements Trainer. It normalises with the batch's own mean and variance and
@@ -87,12 +103,12 @@ func (n batchNorm) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Upd
 	}
 	s := x.Shape()
 	channels := n.gamma.Value.Shape().TotalSize()
-	if len(s) != 4 || s[1] != channels || s.TotalSize() == channels {
-		return b.Failf("layers: batch norm: shape %v, expected [B,%d,H,W] and more than one place", s, channels), nil
+	if len(s) < 2 || s[1] != channels || s.TotalSize() == channels {
+		return b.Failf("layers: batch norm: shape %v, expected [B,%d,…] and more than one place", s, channels), nil
 	}
 	count := s.TotalSize() / channels
 	average := func(y *graph.Node, over int) *graph.Node {
-		return b.Scale(b.SumTo(y, 1, channels, 1, 1), 1/float64(over))
+		return b.Scale(b.SumTo(y, n.over(x, channels)...), 1/float64(over))
 	}
 	mean := average(x, count)
 	centred := b.Sub(x, mean)

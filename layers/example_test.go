@@ -104,7 +104,7 @@ func ExampleCheck() {
 	fmt.Println(layers.Check(layers.SequentialForm{Input: []int{3, 4, 4}, Layers: layers.Layers{layers.DenseLayer{Outputs: 2}}}))
 	// Output:
 	// layers: mlp: layer 1 (dense): with the array "dense1.weight" of shape [10 1000000000] the network has more than 536870912 numbers, 4 GiB in float64, which is the limit
-	// layers: sequential: layer 1 (dense): inputs of shape [3 4 4], expected vectors [D]; put the layer flatten before it
+	// layers: sequential: layer 1 (dense): inputs of shape [3 4 4], expected vectors [D] or sequences [T,D]; put the layer flatten before it
 }
 
 // Weights are saved, and loaded into another network of the same form. A perceptron's

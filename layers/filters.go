@@ -85,8 +85,3 @@ func affineParams(l Affine) []*graph.Param {
 	}
 	return []*graph.Param{w, bias}
 }
-
-// perChannel returns the node of p [C] in a shape that broadcasts over images [B,C,H,W].
-func perChannel(b *graph.Builder, p *graph.Param) *graph.Node {
-	return b.Reshape(b.Param(p), 1, p.Value.Shape().TotalSize(), 1, 1)
-}

@@ -165,7 +165,7 @@ var formErrors = []struct {
 	{SequentialForm{Layers: Layers{Flatten{}}}, "inputs of shape []"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{nil}}, "layer 1 (nothing)"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{Activation("swish")}}, `unknown activation "swish"`},
-	{SequentialForm{Input: []int{2, 3, 4}, Layers: Layers{DenseLayer{Outputs: 1}}}, "inputs of shape [2 3 4], expected vectors [D]; put the layer flatten before it"},
+	{SequentialForm{Input: []int{2, 3, 4}, Layers: Layers{DenseLayer{Outputs: 1}}}, "inputs of shape [2 3 4], expected vectors [D] or sequences [T,D]; put the layer flatten before it"},
 	{SequentialForm{Input: []int{2, 3, 4}, Layers: Layers{Activation("tanh")}}, "the last layer gives shape [2 3 4], expected a vector of outputs"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{DenseLayer{Name: "d", Outputs: 2}, DenseLayer{Name: "d", Outputs: 2}}}, `layer 2 (dense): two arrays are called "d.weight"`},
 	{SequentialForm{Input: []int{2}, Layers: Layers{DenseLayer{Name: "../d", Outputs: 2}}}, `the array name "../d.weight"`},
@@ -205,7 +205,7 @@ var jsonErrors = []struct{ data, want string }{
 	{`{"kind":"mlp","inputs":"1","outputs":1}`, `form "mlp": json: cannot unmarshal string`},
 	{`{"kind":"mlp","inputs":1,"outputs":0}`, "every width must be at least 1"},
 	{`{"kind":"mlp","inputs":1,"outputs":1} {}`, "form: invalid character"},
-	{`{"kind":"sequential","input":[2],"layers":[{"kind":"dens","outputs":1}]}`, `layer 1: unknown kind "dens" of layer; known are average-pool, `},
+	{`{"kind":"sequential","input":[2],"layers":[{"kind":"dens","outputs":1}]}`, `layer 1: unknown kind "dens" of layer; known are attention, average-pool, `},
 	{`{"kind":"sequential","input":[2],"layers":[{"kind":"tanh"},{"kind":"relu","slope":1}]}`, `layer 2: layer "relu": json: unknown field "slope"`},
 	{`{"kind":"sequential","input":[2],"layers":[{"kind":"dense","outputs":1,"bias":true}]}`, `unknown field "bias"`},
 	{`{"kind":"sequential","input":[2],"layers":{}}`, "cannot unmarshal object"},
@@ -235,7 +235,7 @@ func TestMarshalFormErrors(t *testing.T) {
 	_, err = MarshalForm(unregistered{MLP{Inputs: 1, Outputs: 1}})
 	oneLine(t, err, `unknown kind "layers.unregistered" of form; known are cnn, mlp`)
 	_, err = MarshalForm(SequentialForm{Input: []int{2}, Layers: Layers{secret{}}})
-	oneLine(t, err, `layer 1: unknown kind "layers.secret" of layer; known are average-pool`)
+	oneLine(t, err, `layer 1: unknown kind "layers.secret" of layer; known are attention, average-pool`)
 }
 
 type unregistered struct{ MLP }

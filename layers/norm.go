@@ -10,7 +10,7 @@ import (
 // norm normalises groups of elements of each example to mean 0 and variance 1, and scales them:
 // y = γ (x − μ)/√(v + ε) + β. [LayerNorm] and [GroupNorm] describe it.
 type norm struct {
-	gamma, beta *graph.Param // [C]
+	gamma, beta *graph.Param // [C]; beta is nil for RMSNorm
 	eps         float64      // ε
 	group       int          // elements of a group, neighbours in row-major order
 	each        int          // neighbours that share an element of γ and β
@@ -37,8 +37,16 @@ type GroupNorm struct {
 	Eps    float64 `json:"eps,omitempty"`  // ε; 0: 1e-5
 }
 
+// RMSNorm describes a [norm] along the last axis without a mean and without a shift, y = γ x/√(mean x² + ε) (Zhang
+// and Sennrich 2019, "Root mean square layer normalization").
+type RMSNorm struct {
+	Name string  `json:"name,omitempty"` // empty: rmsnorm1, rmsnorm2, …
+	Eps  float64 `json:"eps,omitempty"`  // ε; 0: 2⁻²³, which PyTorch takes for float32
+}
+
 func init() {
 	RegisterLayer[LayerNorm]("layernorm")
+	RegisterLayer[RMSNorm]("rmsnorm")
 	RegisterLayer[GroupNorm]("groupnorm")
 }
 
@@ -49,6 +57,17 @@ func (l LayerNorm) Make(m *Maker, in []int) (Network, []int, error) {
 	net, err := newNorm(m, l.Name, n, l.Eps)
 	net.group, net.each, net.describes = n, 1, l
 	return net, in, err
+}
+
+// Make implements Layer.
+func (l RMSNorm) Make(m *Maker, in []int) (Network, []int, error) {
+	n := in[len(in)-1]
+	l.Name = m.Name(l.Name, "rmsnorm")
+	if !(l.Eps >= 0 && l.Eps <= 1) {
+		return nil, nil, fmt.Errorf("eps %g, expected 0 to 1", l.Eps)
+	}
+	gamma := m.Param(l.Name+".weight", Constant(1), n)
+	return norm{gamma: gamma, eps: cmp.Or(l.Eps, 0x1p-23), group: n, each: 1, describes: l}, in, nil
 }
 
 // Make implements Layer.
@@ -83,18 +102,30 @@ func (n norm) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	examples, size := shape[0], shape.TotalSize()/shape[0]
 	groups := b.Reshape(x, examples, size/n.group, n.group)
 	average := func(y *graph.Node) *graph.Node { return b.Scale(b.SumAxis(y, -1), 1/float64(n.group)) }
-	centred := b.Sub(groups, average(groups))
+	centred := groups
+	if n.beta != nil {
+		centred = b.Sub(groups, average(groups))
+	}
 	normal := b.Div(centred, b.Sqrt(b.Affine(average(b.Square(centred)), 1, n.eps)))
 	channels := n.gamma.Value.Shape().TotalSize()
 	rows := b.Reshape(normal, examples, size/channels/n.each, channels, n.each)
 	per := func(p *graph.Param) *graph.Node { return b.Reshape(b.Param(p), 1, 1, channels, 1) }
-	return b.Reshape(b.Add(b.Mul(rows, per(n.gamma)), per(n.beta)), shape...)
+	scaled := b.Mul(rows, per(n.gamma))
+	if n.beta != nil {
+		scaled = b.Add(scaled, per(n.beta))
+	}
+	return b.Reshape(scaled, shape...)
 }
 
 // Params implements Network.
-func (n norm) Params() []*graph.Param { return []*graph.Param{n.gamma, n.beta} }
+func (n norm) Params() []*graph.Param {
+	if n.beta == nil {
+		return []*graph.Param{n.gamma}
+	}
+	return []*graph.Param{n.gamma, n.beta}
+}
 
-// Scale implements Normaliser.
+// Scale implements Normaliser; β is nil for RMSNorm.
 func (n norm) Scale() (gamma, beta *graph.Param) { return n.gamma, n.beta }
 
 // Describe implements Describer.

@@ -86,11 +86,13 @@ func load(path string, net Network, o LoadOptions) error {
 		return err
 	}
 	var seen evidence
+	layout := layouts{others: inFileOrder(net)}
 	for i, p := range params {
-		seen.add(names[i], f.arrays[names[i]].Shape(), p.Value.Shape())
+		if !slices.Contains(layout.others, p) {
+			seen.add(names[i], f.arrays[names[i]].Shape(), p.Value.Shape())
+		}
 	}
-	layout, err := o.Layout.resolve(usual, seen)
-	if err != nil {
+	if layout.dense, err = o.Layout.resolve(usual, seen); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := f.checkShapes(names, params, layout); err != nil {
@@ -98,7 +100,7 @@ func load(path string, net Network, o LoadOptions) error {
 	}
 	commits := make([]func(), len(params))
 	for i, p := range params {
-		if commits[i], err = f.stage(names[i], p, layout); err != nil {
+		if commits[i], err = f.stage(names[i], p, layout.of(p)); err != nil {
 			return err
 		}
 	}
@@ -129,11 +131,11 @@ func distinct(net Network) ([]*graph.Param, error) {
 
 // checkShapes returns an error that names the first array of another shape than its
 // parameter. The error names all such arrays if there are several.
-func (f *weightFile) checkShapes(names []string, params []*graph.Param, l Layout) error {
+func (f *weightFile) checkShapes(names []string, params []*graph.Param, l layouts) error {
 	var first error
 	var wrong []string
 	for i, p := range params {
-		got, want := f.arrays[names[i]].Shape(), l.stored(p.Value.Shape())
+		got, want := f.arrays[names[i]].Shape(), l.of(p).stored(p.Value.Shape())
 		if slices.Equal(got, want) {
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
 )
 
 // Layout is the order of the axes of dense weights, [in, out] or [out, in], in a
@@ -60,4 +62,36 @@ func (e *evidence) add(name string, got, want tensor.Shape) {
 	if out && !in {
 		e.outIn = text
 	}
+}
+
+// FileOrdered is a network with matrices whose axes have the same order in memory and in every file, such as the rows
+// of an embedding. The [Layout] of dense weights does not concern them.
+type FileOrdered interface {
+	// InFileOrder returns these arrays.
+	InFileOrder() []*graph.Param
+}
+
+// inFileOrder returns these arrays of all parts of a network.
+func inFileOrder(net Network) []*graph.Param {
+	switch n := net.(type) {
+	case FileOrdered:
+		return n.InFileOrder()
+	case interface{ parts() []Network }:
+		return union(n.parts(), inFileOrder)
+	}
+	return nil
+}
+
+// layouts are the layouts of the arrays of a network in a file.
+type layouts struct {
+	dense  Layout         // of dense weights
+	others []*graph.Param // arrays that are the same in memory
+}
+
+// of returns the layout of an array.
+func (l layouts) of(p *graph.Param) Layout {
+	if slices.Contains(l.others, p) {
+		return InOut
+	}
+	return l.dense
 }

@@ -76,14 +76,16 @@ type batchNorm interface {
 }
 
 // layer is forward for a network without parts. Weights of a layer that is neither affine nor a
-// batch norm are drawn once for the mini-batch, whatever the way.
+// batch norm, and dense weights that all steps of a sequence share, are drawn once for the mini-batch, whatever the way.
 func (w *writer) layer(net layers.Network, x *graph.Node) (*graph.Node, []layers.Update) {
 	if w.how != single && w.how != none {
 		switch n := net.(type) {
 		case batchNorm:
 			return w.batchNorm(n, x)
 		case layers.Affine:
-			return w.affine(n, x), nil
+			if weight, _ := n.Weights(); weight.Value.Dims() > 2 || x.Dims() == 2 { // not the same weights at all steps of a sequence
+				return w.affine(n, x), nil
+			}
 		}
 	}
 	for _, p := range net.Params() {

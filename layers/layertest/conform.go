@@ -68,6 +68,8 @@ func (c Case) probed() layers.Form {
 	switch len(c.Input) {
 	case 1:
 		list = slices.Insert(list, 0, layers.Layer(layers.DenseLayer{Name: "probe", Outputs: c.Input[0]}))
+	case 2:
+		list = slices.Insert(list, 0, layers.Layer(layers.DenseLayer{Name: "probe", Outputs: c.Input[1]}))
 	case 3:
 		list = slices.Insert(list, 0, layers.Layer(layers.Conv2D{Name: "probe", Filters: c.Input[0], Kernel: 1, Bias: true}))
 	}

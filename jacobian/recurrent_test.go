@@ -1,0 +1,147 @@
+package jacobian_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// recurring is a recurrent layer, of which a dense layer reads the last hidden values.
+type recurring struct {
+	layers.Dense // of the outputs
+	cell         graph.Cell
+	reverse      bool
+	w, r, c      *graph.Param
+}
+
+func newRecurring(cell graph.Cell, reverse bool, inputs, units, outputs int) recurring {
+	rng := rand.New(rand.NewPCG(1, 2))
+	normal := func(name string, shape ...int) *graph.Param {
+		v := make([]float64, tensor.Shape(shape).TotalSize())
+		for i := range v {
+			v[i] = rng.NormFloat64() / math.Sqrt(float64(units))
+		}
+		return graph.NewParam(name, v, tensor.Float64, shape...)
+	}
+	rows := cell.Gates() * units
+	return recurring{layers.NewDense("head", units, outputs, tensor.Float64, rng), cell, reverse, normal("w", inputs, rows), normal("r", rows, units), normal("c", rows)}
+}
+
+func (n recurring) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	states := b.Recurrence(n.cell, n.reverse, b.MatMul(x, b.Param(n.w), false, false), b.Param(n.r), b.Param(n.c), nil)
+	if b.Err() != nil {
+		return nil
+	}
+	s, at := states.Shape(), states.Shape()[1]-1
+	if n.reverse {
+		at = 0
+	}
+	last := b.Reshape(b.Slice(states, 1, at, at+1), s[0], s[2])
+	return n.Dense.Forward(b, b.Slice(last, 1, 0, s[2]/n.cell.States()))
+}
+
+func (n recurring) Params() []*graph.Param {
+	return append([]*graph.Param{n.w, n.r, n.c}, n.Dense.Params()...)
+}
+
+// kernels writes the outputs, the variances, the kernel with m inducing sequences and its gradient for them.
+func (n recurring) kernels(dense bool, batch, m, steps int) (b *graph.Builder, x, z *graph.Node, out []*graph.Node) {
+	b = graph.NewBuilder(tensor.Float64)
+	x, z = b.Input("x", batch, steps, n.w.Value.Shape()[0]), b.Input("z", m, steps, n.w.Value.Shape()[0])
+	k, class := jacobian.NTK{Net: n, Dense: dense}, make([]int, m)
+	out = []*graph.Node{n.Forward(b, x), k.Variances(b, x), k.Cross(b, x, z, class), k.Gram(b, z, class)}
+	var ones []*graph.Node
+	for _, y := range out[2:] {
+		if b.Err() == nil {
+			ones = append(ones, b.Fill(1, y.Shape()...))
+		}
+	}
+	return b, x, z, append(out, graph.VJP(b, out[2:], ones, []*graph.Node{z})[0])
+}
+
+// TestRecurrent: kernels of recurrent networks, and their gradients, are the kernels of dense rows.
+func TestRecurrent(t *testing.T) {
+	for i, cell := range []graph.Cell{graph.LSTM, graph.GRU, graph.RNN, graph.RNNReLU} {
+		net := newRecurring(cell, i%2 == 1, 2, 3, 2)
+		const batch, m, steps = 3, 2, 4
+		rng := rand.New(rand.NewPCG(3, 4))
+		draw := func(rows int) *tensor.Dense {
+			v := make([]float64, rows*steps*2)
+			for i := range v {
+				v[i] = rng.NormFloat64()
+			}
+			return tensor.New(tensor.WithShape(rows, steps, 2), tensor.WithBacking(v))
+		}
+		xs, zs := draw(batch), draw(m)
+		var values [2][][]float64
+		for d, dense := range []bool{false, true} {
+			b, x, z, out := net.kernels(dense, batch, m, steps)
+			p := compile(t, b, out...)
+			if err := cmp.Or(p.p.Bind(x, xs), p.p.Bind(z, zs)); err != nil {
+				t.Fatal(err)
+			}
+			values[d] = p.run(t)
+		}
+		for k := range values[0] {
+			near(t, fmt.Sprintf("%s, array %d", cell, k), values[0][k], values[1][k], 1e-12)
+		}
+		b := graph.NewBuilder(tensor.Float64)
+		if found := (jacobian.NTK{Net: net}).FormedDensely(b, b.Input("x", 2, steps, 2)); len(found) > 0 {
+			t.Errorf("%s: %d parameters have dense rows", cell, len(found))
+		}
+	}
+}
+
+// TestRecurrentCost: the step of a fit takes time and memory that are linear in the number of steps, in as many
+// nodes.
+func TestRecurrentCost(t *testing.T) {
+	net := newRecurring(graph.LSTM, false, 8, 32, 2)
+	var nodes, flops, bytes []float64
+	lengths := []int{10, 50, 200}
+	for _, steps := range lengths {
+		b, x, z, out := net.kernels(false, 32, 20, steps)
+		p, err := graph.Compile(b, out, graph.Options{Varying: []*graph.Node{x, z}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, each := p.Flops()
+		nodes, flops, bytes = append(nodes, float64(len(b.Graph().AllNodes()))), append(flops, float64(each)), append(bytes, float64(p.Bytes()))
+	}
+	for i := range lengths[1:] {
+		exponent := func(v []float64) float64 {
+			return math.Log(v[i+1]/v[i]) / math.Log(float64(lengths[i+1])/float64(lengths[i]))
+		}
+		if exponent(flops) > 1.1 || exponent(bytes) > 1.1 || nodes[i+1] != nodes[i] {
+			t.Errorf("%d to %d steps: exponents %.2f of the time, %.2f of the memory; %g and %g nodes",
+				lengths[i], lengths[i+1], exponent(flops), exponent(bytes), nodes[i], nodes[i+1])
+		}
+		t.Logf("%d to %d steps: exponents %.2f of the time, %.2f of the memory", lengths[i], lengths[i+1], exponent(flops), exponent(bytes))
+	}
+}
+
+// TestSequences: no layer of sequences needs dense rows.
+func TestSequences(t *testing.T) {
+	net, err := layers.Build(layers.SequentialForm{Input: []int{5}, Layers: layers.Layers{
+		layers.Embedding{Rows: 9, Width: 4},
+		layers.ResidualLayer{Inner: layers.Layers{layers.LayerNorm{}, layers.Attention{Heads: 2, Causal: true}}},
+		layers.ResidualLayer{Inner: layers.Layers{layers.RMSNorm{}, layers.DenseLayer{Outputs: 8}, layers.Activation("gelu"), layers.DenseLayer{Outputs: 4}}},
+		layers.Recurrent{Cell: "gru", Units: 3, Layers: 2, Bidirectional: true}, layers.BatchNorm{}, layers.PoolSteps{Take: "mean"}, layers.DenseLayer{Outputs: 2},
+	}}, tensor.Float64, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	for _, p := range (jacobian.NTK{Net: net}).FormedDensely(b, b.Input("x", 2, 5)) {
+		t.Errorf("%s has dense rows", p.Name)
+	}
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+}

@@ -58,7 +58,9 @@ func (w *Writing) Const(v []float64, shape ...int) *graph.Node {
 }
 
 // Gram returns scale·vvᵀ of each matrix of a stack v [B,C,K]: [B,C,C].
-func (w *Writing) Gram(v *graph.Node, scale float64) *graph.Node { return w.Out.Scale(w.Out.Gram(v), scale) }
+func (w *Writing) Gram(v *graph.Node, scale float64) *graph.Node {
+	return w.Out.Scale(w.Out.Gram(v), scale)
+}
 
 // Rows returns v [B,C,K] times a matrix [K,L] of constants: [B,C,L].
 func (w *Writing) Rows(v *graph.Node, matrix []float64) *graph.Node {

@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +10,14 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/moe"
+	"github.com/go-valla/valla/gp/sampled"
+	"github.com/go-valla/valla/gp/sfr"
+	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/onnxruntime"
 )
 
@@ -16,13 +25,34 @@ import (
 func TestExportEvery(t *testing.T) {
 	for name, m := range everyPosterior(t) {
 		t.Run(name, func(t *testing.T) {
-			if m.Posterior != nil && slices.Contains([]string{"mfvi", "sngp", "sfr"}, m.Posterior.Method) {
+			if m.Posterior != nil && slices.Contains([]string{"mfvi", "sngp"}, m.Posterior.Method) {
 				_, err := m.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), ExportOptions{})
 				oneLine(t, err, m.Posterior.Method, "cannot be exported")
 				return
 			}
 			checkExported(t, m, ExportOptions{Quantiles: []float64{0.1, 0.5}})
 		})
+	}
+}
+
+// TestExportMethods: further methods, on classes, with one output and with several, in both element types.
+func TestExportMethods(t *testing.T) {
+	for _, dt := range bothTypes {
+		for name, s := range map[string]gp.Settings{
+			"ella":      &ella.Settings{Points: 6, Rank: 4, PriorStd: 0.7},
+			"sampled":   &sampled.Settings{Samples: 4, PriorStd: 0.7},
+			"fmgp":      &fmgp.Settings{Inducing: 3, Iterations: 2},
+			"sfr":       &sfr.Settings{Points: 3, PriorStd: 0.7},
+			"moe":       &moe.Settings{Experts: 2, PriorStd: 0.7},
+			"gp-subset": &laplace.SubsetSettings{Points: 6, PriorStd: 0.7},
+			"valla":     &vallagp.Settings{Inducing: 4, Iterations: 2},
+		} {
+			t.Run(fmt.Sprint(name, " ", dt), func(t *testing.T) {
+				o := FitOptions{Settings: s, Validation: new(0.0)}
+				checkExported(t, fit(t, newTestModel(t, dt, 0, 3), wave(12, 3), o), ExportOptions{})
+				checkExported(t, fit(t, newTestClasses(t, dt, 3), thirds(12, 3), o), ExportOptions{})
+			})
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ func (m *Model) checkExport(o ExportOptions) error {
 			names = append(names, strconv.Quote(c.Name))
 		}
 	}
-	return settings.Errorf("the columns %s are encoded from text or have gaps, which a file of ONNX does not do: with encoded inputs it takes the %d features instead",
+	return settings.Errorf("the columns %s are encoded from text or have gaps, which a file of ONNX does not do: --encoded makes the %d encoded features its inputs",
 		strings.Join(names, ", "), len(m.Task.Inputs.Features))
 }
 
@@ -240,7 +240,7 @@ func (m *Model) annotate(model *onnxfile.Model, e *Export, o ExportOptions) erro
 	if m.Posterior != nil {
 		method = m.Posterior.Method
 	}
-	outputs, err := json.Marshal(e.Outputs)
+	outputs, err := json.Marshal(exportedValues(e.Outputs))
 	if err != nil {
 		return err
 	}
@@ -250,10 +250,18 @@ func (m *Model) annotate(model *onnxfile.Model, e *Export, o ExportOptions) erro
 		{Key: "valla.version", Text: Version()}, {Key: "valla.model", Text: m.String()}, {Key: "valla.method", Text: method},
 		{Key: "valla.task", Text: m.Task.Kind()}, {Key: "valla.targets", Text: strings.Join(m.Task.Targets(), ",")},
 		{Key: "valla.features", Text: strings.Join(m.Task.Inputs.Features, ",")},
-		{Key: "valla.outputs", Text: string(outputs)}, {Key: "valla.level", Text: fmt.Sprint(o.Level)},
+		{Key: "valla.outputs", Text: string(outputs)}, {Key: "valla.level", Text: fmt.Sprint(o.Level)}, {Key: "valla.quantiles", Text: fmt.Sprint(o.Quantiles)},
 		{Key: "valla.fingerprint", Text: e.Fingerprint}, {Key: "valla.units", Text: "the units of the data"},
 	}
 	return nil
+}
+
+// exportedValues returns what outputs are, without the differences.
+func exportedValues(outputs []ExportedOutput) (all []ExportedValue) {
+	for _, out := range outputs {
+		all = append(all, out.ExportedValue)
+	}
+	return all
 }
 
 // place writes the model to a folder beside path, compares it with the model's predictions at rows, and moves it to path.

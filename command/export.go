@@ -52,7 +52,7 @@ variance, the file computes the network in float64, and says so.
 
 What has no form in ONNX is an error that names it: observation models other than Gaussian noise and classes,
 transforms of targets, sets of the kind aps, the links mc and bridge, and some methods.`,
-		Example: `  valla export houses.valla --out houses.onnx --data houses-test.csv --quantiles 0.05,0.5,0.95
+		Example: `  valla export houses.valla --out houses.onnx --data houses-test.csv --encoded --quantiles 0.05,0.5,0.95
   valla export digits.valla --out digits.onnx --bytes`,
 		Args: one("the file of one model"),
 		RunE: running(c.run),

@@ -56,7 +56,7 @@ func TestExportNetworks(t *testing.T) {
 	forms := map[string]layers.Form{
 		"relu":   layers.MLP{Inputs: 3, Hidden: []int{4, 4}, Outputs: 2, Activation: "relu"},
 		"cnn":    layers.CNN{Channels: 2, Height: 6, Width: 5, Filters: []int{2}, Hidden: []int{3}, Outputs: 2, Activation: "tanh"},
-		"resnet": layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: "A", Outputs: 2, Height: 4, Width: 4},
+		"resnet": layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: "zero-pad", Outputs: 2, Height: 4, Width: 4},
 	}
 	for name, form := range forms {
 		for _, dt := range bothTypes {

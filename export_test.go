@@ -78,7 +78,9 @@ func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 	for _, out := range e.Outputs {
 		names = append(names, out.Name)
 	}
-	o.Level = 0.95
+	if o.Level == 0 {
+		o.Level = 0.95
+	}
 	for _, n := range []int{1, 7, 1000} {
 		rows := rowsFor(m, o, n)
 		got, err := s.Run(e.Input.Name, runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape), names)

@@ -340,6 +340,9 @@ func (t *transcript) leaf(n *Node, shape []Extent) string {
 		return t.w.Failf("leaf %q has no value", n.Name())
 	}
 	v := Floats(value)
+	if len(v) > 1 && !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] }) {
+		return t.w.Expand(ONNXValue{t.w.Array(v[:1], 1), extents(1)}, shape...).Name
+	}
 	if slices.ContainsFunc(shape, Extent.free) {
 		return t.repeated(n.Name(), v, shape)
 	}

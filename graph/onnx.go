@@ -33,9 +33,9 @@ type stageInput struct {
 
 // namedOutput is an output of the model.
 type namedOutput struct {
-	name string
-	node *Node
-	typ  onnxfile.Type
+	name string        // in the model
+	node *Node         // whose value it is
+	typ  onnxfile.Type // of its elements
 }
 
 // Stage begins a stage of an element type.

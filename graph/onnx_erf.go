@@ -8,8 +8,8 @@ import (
 // erfTerms is the number of terms of the series of erfc, which has all digits of float64.
 const erfTerms = 30
 
-// erfSeries returns the coefficients of Chebyshev's polynomials in u = 2t − 1, t = 1/(1 + |x|/2), of log(erfc|x|/t) + x², an
-// entire function of t on [0,1] up to the limit log(1/√π · ½ …) at t = 0: a smooth function, computed here from math.Erfc.
+// erfSeries returns the coefficients of the function log(erfc(x)/t) + x² of t = 1/(1 + x/2), x ≥ 0, in Chebyshev's polynomials
+// of 2t − 1. The function is smooth, so that few terms have all digits; they follow here from math.Erfc.
 var erfSeries = sync.OnceValue(func() []float64 {
 	const nodes = 200
 	c := make([]float64, erfTerms)

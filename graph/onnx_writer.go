@@ -17,7 +17,10 @@ type ONNXForm interface {
 }
 
 // Extent is the extent of an axis: Fixed + Each·B for B examples.
-type Extent struct{ Fixed, Each int }
+type Extent struct {
+	Fixed int // the part that does not depend on the number of examples
+	Each  int // what each example adds
+}
 
 // one reports whether the extent is 1 for any number of examples.
 func (e Extent) one() bool { return e == Extent{Fixed: 1} }
@@ -37,7 +40,7 @@ type ONNX struct {
 	dt    tensor.Dtype // of the graph that is being written
 	batch string       // name of the number of examples, [1]; empty before the first use
 	count int          // names that were given
-	known map[string]string
+	known map[string]string // names of values by what makes them
 	err   error // the first
 }
 

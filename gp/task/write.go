@@ -16,6 +16,7 @@ type WriteOptions struct {
 	Level     float64   // probability of the interval from lower to upper, or of the set of classes
 	Quantiles []float64 // probabilities of the quantiles; nil: none
 	Link      Link      // link of class probabilities, as in [PredictOptions]
+	// Conformal gives the interval or the set its guaranteed coverage; nil without a conformal calibration.
 	Conformal *calibrate.Conformal
 }
 

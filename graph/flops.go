@@ -40,7 +40,7 @@ func CostOf(b *Builder, outputs []*Node, o Options) (Cost, error) {
 	if probe := *b; !probe.usable("plan: outputs", outputs...) {
 		return Cost{}, probe.err
 	}
-	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
+	exprs, err := rewritten(Ancestors(outputs...), outputs, o, true)
 	if err != nil {
 		return Cost{}, err
 	}

@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/onnxfile"
 	"gorgonia.org/tensor"
 )
 
@@ -116,6 +118,28 @@ func (r matMul) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: gemmLoop[float32](r, in), F64: gemmLoop[float64](r, in)}
 }
 
+// ONNX implements ONNXForm. A stack that is multiplied by one matrix broadcasts it.
+func (r matMul) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	x, y := in[0], in[1]
+	if len(x.Shape) == 2 && (r.transA || r.transB) {
+		var attrs []onnxfile.Attr
+		for name, set := range map[string]bool{"transA": r.transA, "transB": r.transB} {
+			if set {
+				attrs = append(attrs, attr(name, 1)...)
+			}
+		}
+		slices.SortFunc(attrs, func(a, b onnxfile.Attr) int { return cmp.Compare(a.Name, b.Name) })
+		return w.Node("Gemm", attrs, x.Name, y.Name)
+	}
+	if r.transA {
+		x = w.swapped(x)
+	}
+	if r.transB {
+		y = w.swapped(y)
+	}
+	return w.Node("MatMul", nil, x.Name, y.Name)
+}
+
 func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) error {
 	stack, m, n, k, _ := r.dims(in)
 	lda, ldb := in[0][len(in[0])-1], in[1][len(in[1])-1]
@@ -153,6 +177,11 @@ func (gram) RowWise(batched []bool, in []tensor.Shape) bool { return len(in[0]) 
 
 func (gram) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: gramLoop[float32](in[0]), F64: gramLoop[float64](in[0])}
+}
+
+// ONNX implements ONNXForm.
+func (gram) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	return w.Node("MatMul", nil, in[0].Name, w.swapped(in[0]).Name)
 }
 
 func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {

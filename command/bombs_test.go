@@ -75,24 +75,24 @@ func bombs(t *testing.T) []bomb {
 		{"zip, one line", "t.csv.zip", zipped("t.csv"), table},
 		{"npz, zeros", "t.npz", zipped("X.npy"), table},
 		{"model, zeros", "x.valla", zipped("model.json"), "predict train.csv --model %s --out p.csv"},
-		{"weights .pt, zeros", "w.pt", zipped("w/data.pkl"), "fit train.csv --target y --net-weights %s --out o.valla"},
+		{"weights .pt, zeros", "w.pt", zipped("w/data.pkl"), "fit train.csv --target y --net-weights %s --activation relu --out o.valla"},
 		{"npy, rows", "t.npy", func(size int) []byte { return npyOf(size) }, table},
 		{"npy, more rows than memory", "t.npy", func(size int) []byte { return npyOf(size << 20) }, table},
 		{"safetensors, header", "w.safetensors", func(size int) []byte {
 			return append(binary.LittleEndian.AppendUint64(nil, uint64(size)), "{}"...)
-		}, "fit train.csv --target y --net-weights %s --out o.valla"},
+		}, "fit train.csv --target y --net-weights %s --activation relu --out o.valla"},
 		{"safetensors, array", "w.safetensors", func(size int) []byte {
 			head := fmt.Sprintf(`{"a.weight":{"dtype":"F64","shape":[%d,2],"data_offsets":[0,%d]}}`, size, 16*size)
 			return append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...)
-		}, "fit train.csv --target y --net-weights %s --out o.valla"},
+		}, "fit train.csv --target y --net-weights %s --activation relu --out o.valla"},
 		{"ONNX, two-byte fields", "net.onnx", func(size int) []byte { return bytes.Repeat([]byte{7<<3 | 2, 0}, size>>6) }, "network show %s"},
 		{"ONNX, two-byte nodes", "net.onnx", func(size int) []byte { return field(7, bytes.Repeat([]byte{1<<3 | 2, 0}, size>>6)) }, "network show %s"},
 		{"ONNX, shapes", "net.onnx", shape, "network show %s"},
 		{"form, widths", "net.json", func(size int) []byte {
 			return []byte(fmt.Sprintf(`{"kind":"mlp","inputs":2,"hidden":[%d,%d],"outputs":1,"activation":"tanh"}`, size, size))
-		}, "train train.csv --target y --network %s --iterations 1 --out o.valla"},
-		{"form, lists in lists", "net.json", func(size int) []byte { return []byte(`{"kind":` + strings.Repeat("[", size>>6)) }, "train train.csv --target y --network %s --iterations 1 --out o.valla"},
-		{"pictures", "pictures/a/1.png", func(size int) []byte { return pngOf(min(size, 1<<30)) }, "train pictures --classes --network cnn --iterations 1 --out o.valla"},
+		}, "train train.csv --target y --form %s --iterations 1 --out o.valla"},
+		{"form, lists in lists", "net.json", func(size int) []byte { return []byte(`{"kind":` + strings.Repeat("[", size>>6)) }, "train train.csv --target y --form %s --iterations 1 --out o.valla"},
+		{"pictures", "pictures/a/1.png", func(size int) []byte { return pngOf(min(size, 1<<30)) }, "train pictures --classes --form cnn --iterations 1 --out o.valla"},
 	}
 }
 
@@ -165,8 +165,17 @@ func (b bomb) explode(t *testing.T, from string, i, size int) bool {
 		command = fmt.Sprintf(command, b.file)
 	}
 	code, complaint := try(dir, strings.Fields(command)...)
+	if code == 2 && complaint == "" && strings.Contains(stderrOf(dir), " --help)") {
+		complaint = "the command is wrong: " + stderrOf(dir)
+	}
 	if complaint != "" {
 		t.Errorf("%s of %d bytes: %s", b.name, size, complaint)
 	}
 	return code != 0
+}
+
+// stderrOf returns what the last command in a folder wrote to standard error.
+func stderrOf(dir string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, "stderr.txt")) // try writes it
+	return string(text)
 }

@@ -54,6 +54,7 @@ func try(dir string, args ...string) (code int, complaint string) {
 	cmd.Env, cmd.Dir, cmd.Stderr = append(from.Env, fmt.Sprint("GOMEMLIMIT=", tryMemory)), dir, &out
 	_ = cmd.Run() // the exit code tells
 	code = cmd.ProcessState.ExitCode()
+	_ = os.WriteFile(filepath.Join(dir, "stderr.txt"), out.Bytes(), 0o600) // for stderrOf
 	last := out.String()[strings.LastIndex(strings.TrimSpace(out.String()), "\n")+1:]
 	switch {
 	case ctx.Err() != nil:

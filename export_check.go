@@ -146,7 +146,7 @@ func (m *Model) exportTolerance() float64 {
 
 // readOutput computes an output of a file at rows, in float64.
 func readOutput(path, name string, rows *tensor.Dense) ([]float64, error) {
-	f, err := onnx.Read(path, onnx.Options{Output: name})
+	f, err := onnx.Read(path, onnx.Options{Outputs: []string{name}})
 	if err != nil {
 		return nil, err
 	}

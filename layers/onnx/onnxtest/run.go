@@ -64,7 +64,7 @@ func near(t testing.TB, got, want []float64, typ onnxruntime.Type) {
 
 // Read returns an output of the model at path, in float64, at inputs x [N,…].
 func Read(path, output string, x *tensor.Dense) ([]float64, error) {
-	f, err := onnx.Read(path, onnx.Options{Output: output})
+	f, err := onnx.Read(path, onnx.Options{Outputs: []string{output}})
 	if err != nil {
 		return nil, err
 	}

@@ -37,11 +37,11 @@ type ONNXValue struct {
 // ONNX writes nodes of ONNX for the operations of a graph. It keeps the first error, as a [Builder] does.
 type ONNX struct {
 	model *onnxfile.Model
-	dt    tensor.Dtype // of the graph that is being written
-	batch string       // name of the number of examples, [1]; empty before the first use
-	count int          // names that were given
+	dt    tensor.Dtype      // of the graph that is being written
+	batch string            // name of the number of examples, [1]; empty before the first use
+	count int               // names that were given
 	known map[string]string // names of values by what makes them
-	err   error // the first
+	err   error             // the first
 }
 
 // Dtype returns the element type of the graph that is being written.

@@ -3,6 +3,7 @@
 package onnxruntime
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -59,15 +60,25 @@ func open(name string) (*library, error) {
 		return nil, fmt.Errorf("onnxruntime %s does not have version %d of its interface", l.version, leastMinor)
 	}
 	l.api = unsafe.Slice((*uintptr)(table), functions)
-	id := append([]byte("valla"), 0)
-	const warning = 3 // log errors alone
-	err = l.call(createEnv, warning, pointer(&id[0]), pointer(&l.env))
-	runtime.KeepAlive(id)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	const errorsAlone = 3 // in the log
+	env := pinnedNew[uintptr](&pin)
+	err = l.call(createEnv, errorsAlone, cStrings(&pin, []string{"valla"})[0], pointer(env))
+	l.env = *env
 	return l, err
 }
 
-// pointer is the address of memory that Go keeps until the call is over.
+// pointer is the address of memory that Go neither moves nor frees until the call is over: a field of what is on the heap, or pinned.
+// A variable on a stack moves when the stack grows.
 func pointer[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// pinnedNew returns memory for a value, on the heap.
+func pinnedNew[T any](pin *runtime.Pinner) *T {
+	p := new(T)
+	pin.Pin(p)
+	return p
+}
 
 // call calls a function that returns a status, and makes an error of the status.
 func (l *library) call(number int, args ...uintptr) error {
@@ -96,23 +107,22 @@ func Open(library, path string, threads int) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{of: l}
-	var options uintptr
-	if err := l.call(createSessionOptions, pointer(&options)); err != nil {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	options, handle, memory := pinnedNew[uintptr](&pin), pinnedNew[uintptr](&pin), pinnedNew[uintptr](&pin)
+	if err := l.call(createSessionOptions, pointer(options)); err != nil {
 		return nil, err
 	}
-	defer purego.SyscallN(l.api[releaseSessionOptions], options)
-	if err := l.call(setIntraOpNumThreads, options, uintptr(threads)); err != nil {
+	defer purego.SyscallN(l.api[releaseSessionOptions], *options)
+	if err := l.call(setIntraOpNumThreads, *options, uintptr(threads)); err != nil {
 		return nil, err
 	}
-	name := append([]byte(path), 0)
-	err = l.call(createSession, l.env, pointer(&name[0]), options, pointer(&s.handle))
-	runtime.KeepAlive(name)
-	if err != nil {
+	if err := l.call(createSession, l.env, cStrings(&pin, []string{path})[0], *options, pointer(handle)); err != nil {
 		return nil, err
 	}
 	const arena, usual = 1, 0
-	return s, l.call(createCPUMemoryInfo, arena, usual, pointer(&s.memory))
+	err = l.call(createCPUMemoryInfo, arena, usual, pointer(memory))
+	return &Session{of: l, handle: *handle, memory: *memory}, err
 }
 
 // Close gives the memory of the session back.
@@ -129,17 +139,16 @@ func (s *Session) Run(input string, x Tensor, outputs []string) ([][]float64, er
 		shape[i] = int64(n)
 	}
 	pin.Pin(&shape[0])
-	var value uintptr
-	err := s.of.call(createTensorWithData, s.memory, data, size, pointer(&shape[0]), uintptr(len(shape)), uintptr(x.Type), pointer(&value))
+	value := pinnedNew[uintptr](&pin)
+	err := s.of.call(createTensorWithData, s.memory, data, size, pointer(&shape[0]), uintptr(len(shape)), uintptr(x.Type), pointer(value))
 	if err != nil {
 		return nil, err
 	}
-	defer purego.SyscallN(s.of.api[releaseValue], value)
+	defer purego.SyscallN(s.of.api[releaseValue], *value)
 	names := cStrings(&pin, append([]string{input}, outputs...))
 	results := make([]uintptr, len(outputs))
 	pin.Pin(&results[0])
-	pin.Pin(&value)
-	err = s.of.call(runSession, s.handle, 0, pointer(&names[0]), pointer(&value), 1, pointer(&names[1]), uintptr(len(outputs)), pointer(&results[0]))
+	err = s.of.call(runSession, s.handle, 0, pointer(&names[0]), pointer(value), 1, pointer(&names[1]), uintptr(len(outputs)), pointer(&results[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -167,33 +176,28 @@ func cStrings(pin *runtime.Pinner, texts []string) []uintptr {
 
 // floats copies the elements of a tensor.
 func (s *Session) floats(value uintptr) ([]float64, error) {
-	var info, count uintptr
-	var typ int32
-	var data unsafe.Pointer
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	info, count, typ, data := pinnedNew[uintptr](&pin), pinnedNew[uintptr](&pin), pinnedNew[int32](&pin), pinnedNew[unsafe.Pointer](&pin)
 	l := s.of
-	if err := l.call(getTensorTypeAndShape, value, pointer(&info)); err != nil {
+	if err := l.call(getTensorTypeAndShape, value, pointer(info)); err != nil {
 		return nil, err
 	}
-	defer purego.SyscallN(l.api[releaseTypeAndShapeInfo], info)
-	if err := l.call(getTensorElementCount, info, pointer(&count)); err != nil {
+	defer purego.SyscallN(l.api[releaseTypeAndShapeInfo], *info)
+	err := cmp.Or(l.call(getTensorElementCount, *info, pointer(count)), l.call(getTensorElementType, *info, pointer(typ)), l.call(getTensorMutableData, value, pointer(data)))
+	if err != nil {
 		return nil, err
 	}
-	if err := l.call(getTensorElementType, info, pointer(&typ)); err != nil {
-		return nil, err
-	}
-	if err := l.call(getTensorMutableData, value, pointer(&data)); err != nil {
-		return nil, err
-	}
-	out := make([]float64, count)
-	switch Type(typ) {
+	out := make([]float64, *count)
+	switch Type(*typ) {
 	case Double:
-		copy(out, unsafe.Slice((*float64)(data), count))
+		copy(out, unsafe.Slice((*float64)(*data), *count))
 	case Float:
-		for i, v := range unsafe.Slice((*float32)(data), count) {
+		for i, v := range unsafe.Slice((*float32)(*data), *count) {
 			out[i] = float64(v)
 		}
 	default:
-		return nil, fmt.Errorf("onnxruntime %s: an output with elements of type %d, expected floating-point numbers", l.version, typ)
+		return nil, fmt.Errorf("onnxruntime %s: an output with elements of type %d, expected floating-point numbers", l.version, *typ)
 	}
 	return out, nil
 }

@@ -156,20 +156,6 @@ var cases = []layertest.Case{
 	}},
 	{Name: "Sub from a number", Layer: Graph{Opset: 13, Input: "x", Output: "y", Nodes: []Node{{Op: "Sub", Inputs: []string{"c", "x"}, Outputs: []string{"y"}}}}.constant("c", floatsOf(2)), Input: []int{3}, Naive: each(func(x float64) float64 { return 2 - x })},
 	{Name: "Where", Layer: Graph{Opset: 13, Input: "x", Output: "y", Nodes: []Node{{Op: "Where", Inputs: []string{"c", "x", "d"}, Outputs: []string{"y"}}}}.constant("c", integersOf(1, 0, 1)).constant("d", floatsOf(7)), Input: []int{3}, Naive: picked(7, 0, -1, 2)},
-	{Name: "Where of the input", Layer: chain(Node{Op: "Greater", Inputs: []string{"x", "c"}, Outputs: []string{"a"}}, Node{Op: "Where", Inputs: []string{"a", "x", "c"}, Outputs: []string{"y"}}).constant("c", floatsOf(0.25)), Input: []int{5}, Naive: each(func(x float64) float64 { return max(x, 0.25) })},
-	{Name: "Equal", Layer: chain(node("Relu", "x", "r"), Node{Op: "Equal", Inputs: []string{"r", "c"}, Outputs: []string{"a"}}, Node{Op: "Mul", Inputs: []string{"a", "x"}, Outputs: []string{"y"}}).constant("c", floatsOf(0)), Input: []int{5}, Naive: each(func(x float64) float64 { return min(x, 0) })},
-	{Name: "Not less", Layer: chain(Node{Op: "Less", Inputs: []string{"x", "c"}, Outputs: []string{"a"}}, node("Not", "a", "b"), Node{Op: "Mul", Inputs: []string{"b", "x"}, Outputs: []string{"y"}}).constant("c", floatsOf(0.25)), Input: []int{5}, Naive: each(func(x float64) float64 {
-		if x < 0.25 {
-			return 0
-		}
-		return x
-	})},
-	{Name: "Between", Layer: chain(Node{Op: "LessOrEqual", Inputs: []string{"x", "c"}, Outputs: []string{"a"}}, Node{Op: "GreaterOrEqual", Inputs: []string{"x", "d"}, Outputs: []string{"b"}}, Node{Op: "And", Inputs: []string{"a", "b"}, Outputs: []string{"e"}}, Node{Op: "Mul", Inputs: []string{"e", "x"}, Outputs: []string{"y"}}).constant("c", floatsOf(0.5)).constant("d", floatsOf(-0.5)), Input: []int{5}, Naive: each(func(x float64) float64 {
-		if x > 0.5 || x < -0.5 {
-			return 0
-		}
-		return x
-	})},
 	{Name: "ReduceMax", Layer: one("ReduceMax", attributes{"axes": list(-1, 1), "keepdims": whole(0)}), Input: []int{2, 1, 3}, Naive: func(_ layers.Network, x []float64) (y []float64) {
 		return []float64{max(x[0], x[1], x[2], x[3], x[4], x[5])}[:1]
 	}},

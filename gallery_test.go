@@ -35,7 +35,7 @@ var galleryOutputs = map[string][]string{"variance": {"mean"}}
 var galleryClasses = []string{"classes", "logit", "cnn", "resnet", "mobile", "gru", "text", "vit", "mixer"}
 
 // galleryNames are the networks of a short test; a long one takes all.
-var galleryNames = []string{"logit", "variance", "embeddings", "both"}
+var galleryNames = []string{"logit", "variance", "embeddings", "both", "graph"}
 
 // floatsOf returns the elements of an array of floating-point numbers or integers.
 func floatsOf(a *tensor.Dense) (v []float64, whole bool) {

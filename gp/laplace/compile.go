@@ -41,6 +41,14 @@ type compiled struct {
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 { return int64(c.s.program.Bytes() + 8*len(c.s.scratch)) }
 
+// repeatLast fills v from element n on with copies of the last row before it: at a row of zeros a network may be NaN,
+// which products with the other rows would spread.
+func repeatLast[T float32 | float64](v []T, n, size int) {
+	for at := n; at < len(v); at += size {
+		copy(v[at:at+size], v[n-size:n])
+	}
+}
+
 // Predict implements gp.Compiled.
 func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
 	size := c.s.inputSize()
@@ -50,8 +58,10 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 	}
 	if c.s.float == tensor.Float64 {
 		copy(c.s.x.Float64s(), x)
+		repeatLast(c.s.x.Float64s(), len(x), size)
 	} else {
 		convert(c.s.x.Float32s()[:len(x)], x)
+		repeatLast(c.s.x.Float32s(), len(x), size)
 	}
 	if err := b.run(); err != nil {
 		return err

@@ -71,7 +71,7 @@ type CalibrateOptions struct {
 // ends first.
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (_ *Model, err error) {
 	defer explain("calibrate", &err)
-	start, out := time.Now(), *m
+	start, out := time.Now(), m.copied()
 	rows, err := m.calibrationRows(set, o)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	e.Rows, e.Label, e.Notes = rows.N(), out.String(), append(m.familiar(rows.N()), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
-	return &out, nil
+	return out, nil
 }
 
 // calibrationRows returns the examples of a set, or an error if they or the model do not suit the options.
@@ -207,7 +207,7 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 	if err != nil {
 		return nil, err
 	}
-	out := *m
+	out := m.copied()
 	out.Calibration = c
 	after, err := out.judged(ctx, rows)
 	return gainFacts(before, after), err
@@ -287,7 +287,7 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	if o.Sets != "" && (!classes || o.Sets != calibrate.LAC && o.Sets != calibrate.APS) {
 		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS)
 	}
-	base := *m
+	base := m.copied()
 	base.Calibration = &Calibration{}
 	if m.Calibration != nil {
 		base.Calibration.Temperature, base.Calibration.Vector = m.Calibration.Temperature, m.Calibration.Vector

@@ -85,9 +85,9 @@ func (m *Model) observed(set *data.Set, s likelihood.Settings) (*Model, error) {
 	if err != nil || own.Model.Name == gaussianName {
 		return m, err
 	}
-	out := *m
+	out := m.copied()
 	out.Task.Outputs = own
-	return &out, nil
+	return out, nil
 }
 
 // gaussianName is the name of Gaussian noise, which is learned by the squared error.

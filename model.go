@@ -124,8 +124,16 @@ func (m *Model) Alone() *Model {
 
 // without returns a copy of the model. The events with the given actions are not in the history of the copy.
 func (m *Model) without(actions ...string) *Model {
-	c := *m
+	c := m.copied()
 	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return slices.Contains(actions, e.Action) })
+	return c
+}
+
+// copied returns a copy of the model. Others may use the model meanwhile.
+func (m *Model) copied() *Model {
+	engines.Lock()
+	defer engines.Unlock()
+	c := *m
 	return &c
 }
 

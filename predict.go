@@ -88,7 +88,7 @@ func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first i
 	return e.Each(ctx, in, max(1, min(maxRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c))), f)
 }
 
-// engines guards the field predictions of all models.
+// engines guards the field predictions of all models. A model is copied by [Model.copied], because the field may change.
 var engines sync.Mutex
 
 // modelEngine is the engine of a model, with the parts of the model from which the engine was made.

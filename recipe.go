@@ -162,12 +162,12 @@ func (t *trial) stepsToBest() int {
 
 // newTrial returns the training of a network with new weights.
 func (s *search) newTrial(iterations int, decay *float64) (*trial, error) {
-	t, m := *s.of, *s.of.model
+	t, m := *s.of, s.of.model.copied()
 	var err error
 	if m.Net, err = layers.Build(m.Form, m.Dtype(), holdout.Rand(t.o.Seed, holdout.Weights)); err != nil {
 		return nil, err
 	}
-	t.model, t.learner = &m, newLearner(&m)
+	t.model, t.learner = m, newLearner(m)
 	t.train, t.held = s.rows, s.choosing
 	t.o.Training.Iterations, t.o.Training.WeightDecay = iterations, decay
 	t.o.Training.ValidateEvery = max(t.o.Training.ValidateEvery, iterations/validations)
@@ -200,7 +200,7 @@ func (s *search) raiseNoise(ctx context.Context, m *Model) error {
 	if s.best.losses == nil || !ok {
 		return nil
 	}
-	trial := *s.best.model
+	trial := s.best.model.copied()
 	if err := trial.estimateNoise(ctx, s.choosing); err != nil {
 		return err
 	}

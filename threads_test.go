@@ -29,6 +29,7 @@ func TestModelThreadsOfEveryMethod(t *testing.T) {
 			o := FitOptions{Settings: s, Law: "gaussian", Validation: new(0.25)}
 			fitted := loaded(t, written(t, fit(t, m, set, o))) // a posterior from a file makes some things when it is first asked
 			uses := []func(k int) error{
+				func(int) error { _, err := fitted.MAP().Predict(t.Context(), set.X, PredictOptions{}); return err },
 				func(int) error { _, err := fitted.Predict(t.Context(), set.X, PredictOptions{}); return err },
 				func(int) error { _, err := fitted.Evaluate(t.Context(), set, PredictOptions{}); return err },
 				func(k int) error { return fitted.Save(filepath.Join(t.TempDir(), strconv.Itoa(k))) },

@@ -44,7 +44,7 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 	if err != nil {
 		return nil, err
 	}
-	out := *m
+	out := m.copied()
 	out.Posterior = &Posterior{updated, m.Posterior.Method, m.Posterior.NoiseVariance, m.Posterior.Model}
 	after, err := out.judged(ctx, added)
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 			{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)},
 		}}),
 	})
-	return &out, nil
+	return out, nil
 }
 
 // updating returns the posterior, if it takes rows, and the rows of a set as a problem with

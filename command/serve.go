@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/go-valla/valla/command/internal/serve"
+	"github.com/go-valla/valla/internal/ram"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -72,15 +75,13 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.o.MaxRows, "max-rows", 10_000, "largest `NUMBER` of rows of a request")
 	c.bodies = 16 << 20
 	f.Var(&c.bodies, "max-body", "largest body of a request")
-	c.answers = 256 << 20
-	f.Var(&c.answers, "max-answer", "largest memory of an answer, planned before any work; answers under way take at most four times as much together")
+	f.Var(&c.answers, "max-answer", "largest memory of a request with its answer, planned before any work; all requests together take at most four times as much (default a sixteenth of the free memory, at most 256 MiB)")
 	f.DurationVar(&c.o.Timeout, "timeout", 10*time.Second, "longest `TIME` until a request has its answer")
 	f.IntVar(&c.o.Queue, "queue", 256, "largest `NUMBER` of unanswered requests to each model")
 	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, approximately")
 	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for other requests")
 	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two checks of the files; below 0 means never")
-	c.memory = 1 << 30
-	f.Var(&c.memory, "memory", "memory for compiled predictions of a model")
+	f.Var(&c.memory, "memory", "memory for compiled predictions of a model (default a quarter of the free memory, at most 1 GiB)")
 	f.StringVar(&c.tokenFile, "token-file", "", "`FILE` of tokens, one of which clients must send")
 	f.StringVar(&c.cert, "tls-cert", "", "`FILE` of the TLS certificate; read again when the file changes")
 	f.StringVar(&c.key, "tls-key", "", "`FILE` of the key of the TLS certificate")
@@ -97,6 +98,7 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 	if err := c.logTo(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	boundMemory()
 	ctx := cmd.Context()
 	end, err := c.traces(ctx)
 	if err != nil {
@@ -126,6 +128,14 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 		}
 	}()
 	return s.Run(ctx, l, c.grace, c.patience, func() { fmt.Fprint(cmd.OutOrStdout(), addresses) })
+}
+
+// boundMemory bounds the memory of the runtime by the free memory, unless GOMEMLIMIT does, so that the runtime collects
+// garbage before the system or a container ends the process.
+func boundMemory() {
+	if left := ram.Available(); left < math.MaxInt64 && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(ram.Taken() + left/10*9)
+	}
 }
 
 // logTo sets the log, which goes to w.
@@ -188,7 +198,7 @@ func (c *serveCommand) complete() error {
 	if (c.cert == "") != (c.key == "") {
 		return settings.Errorf("--tls-cert and --tls-key, expected both or neither")
 	}
-	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "max-answer": int64(c.answers), "memory": int64(c.memory)} {
+	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies)} {
 		if v < 1 {
 			return settings.Errorf("--%s %d, expected a positive number", name, v)
 		}

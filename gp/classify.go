@@ -126,26 +126,34 @@ func (j *sampling) rows(from, to int) error {
 	c := j.g.Outputs()
 	s := newSampler(c)
 	for i := from; i < to; i++ {
-		if err := semiRoot(c, append(s.work[:0], j.g.Cov[i*c*c:(i+1)*c*c]...), s.root); err != nil {
+		if err := semiRoot(j.ctx, c, append(s.work[:0], j.g.Cov[i*c*c:(i+1)*c*c]...), s.root); err != nil {
 			return fmt.Errorf("gp: covariance of example %d: %w", j.first+i, err)
 		}
 		s.rng = rand.New(rand.NewPCG(j.seed, uint64(j.first+i)))
 		p := j.probs[i*c : (i+1)*c]
 		clear(p)
-		s.meanSoftmax(p, j.g.Mean[i*c:(i+1)*c], j.samples)
+		if err := s.meanSoftmax(j.ctx, p, j.g.Mean[i*c:(i+1)*c], j.samples); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // AppendSamples appends count samples [count,C] of the Gaussian with a mean [C] and covariance
-// [C,C], which it overwrites. A covariance that is not positive semi-definite is an error.
-func AppendSamples(dst, mean, cov []float64, count int, rng *rand.Rand) ([]float64, error) {
+// [C,C], which it overwrites. A covariance that is not positive semi-definite is an error, and so is the end of ctx.
+func AppendSamples(ctx context.Context, dst, mean, cov []float64, count int, rng *rand.Rand) ([]float64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	c := len(mean)
 	root, eps := make([]float64, c*c), make([]float64, c)
-	if err := semiRoot(c, cov, root); err != nil {
+	if err := semiRoot(ctx, c, cov, root); err != nil {
 		return nil, fmt.Errorf("gp: covariance: %w", err)
 	}
-	for range count {
+	for s := range count {
+		if s%64 == 63 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		for k := range eps {
 			eps[k] = rng.NormFloat64()
 		}
@@ -171,10 +179,13 @@ func newSampler(c int) *sampler {
 	return &sampler{c: c, root: make([]float64, c*c), work: make([]float64, c*c), eps: make([]float64, sampleBlock*c), f: make([]float64, sampleBlock*c)}
 }
 
-// meanSoftmax sets dst to the mean of softmax(mean + root·ε) over samples.
-func (s *sampler) meanSoftmax(dst, mean []float64, samples int) {
+// meanSoftmax sets dst to the mean of softmax(mean + root·ε) over samples. The end of ctx is an error.
+func (s *sampler) meanSoftmax(ctx context.Context, dst, mean []float64, samples int) error {
 	c := s.c
 	for left := samples; left > 0; left -= sampleBlock {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n := min(left, sampleBlock)
 		eps, f := s.eps[:n*c], s.f[:n*c]
 		for k := range eps {
@@ -204,6 +215,7 @@ func (s *sampler) meanSoftmax(dst, mean []float64, samples int) {
 		}
 	}
 	kernel.Scale(dst, 1/float64(samples), dst)
+	return nil
 }
 
 // negligible is a fraction of the largest variance. Remaining variances below it are left
@@ -212,14 +224,17 @@ const negligible = 1e-6
 
 // semiRoot writes to root a matrix R [c,c] with RRᵀ = a, for a [c,c] that is positive
 // semi-definite up to rounding. It uses Cholesky's method and takes the largest remaining
-// variance as the next pivot, so that rounding errors are not amplified. It overwrites a.
-func semiRoot(c int, a, root []float64) error {
+// variance as the next pivot, so that rounding errors are not amplified. It overwrites a. The end of ctx is an error.
+func semiRoot(ctx context.Context, c int, a, root []float64) error {
 	scale := 0.0
 	for k := range c {
 		scale = max(scale, math.Abs(a[k*c+k]))
 	}
 	clear(root)
 	for col := range c {
+		if col%16 == 15 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		best, least := 0, 0
 		for k := range c {
 			if a[k*c+k] > a[best*c+best] {

@@ -48,7 +48,7 @@ func TestSemiRoot(t *testing.T) {
 				}
 			}
 			root, back := make([]float64, c*c), make([]float64, c*c)
-			if err := semiRoot(c, append([]float64(nil), a...), root); err != nil {
+			if err := semiRoot(t.Context(), c, append([]float64(nil), a...), root); err != nil {
 				t.Fatalf("rank %d, noise %g: %v", rank, noise, err)
 			}
 			kernel.Syrk(false, c, c, 1, root, c, 0, back, c)
@@ -60,7 +60,7 @@ func TestSemiRoot(t *testing.T) {
 		}
 	}
 	for _, a := range [][]float64{{1, 2, 2, 1}, {math.NaN(), 0, 0, 1}, {1, 0, 0, math.Inf(1)}, {-1, 0, 0, -2}} {
-		if err := semiRoot(2, append([]float64(nil), a...), make([]float64, 4)); err == nil {
+		if err := semiRoot(t.Context(), 2, append([]float64(nil), a...), make([]float64, 4)); err == nil {
 			t.Errorf("%v has a root", a)
 		}
 	}

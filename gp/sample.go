@@ -38,16 +38,26 @@ func Sample(ctx context.Context, p JointPosterior, x *tensor.Dense, n int, rng *
 	if err != nil {
 		return nil, fmt.Errorf("gp: sample: %w", err)
 	}
-	noise, out := make([]float64, n*m), make([]float64, 0, n*m)
-	for i := range noise {
-		noise[i] = rng.NormFloat64()
+	block := min(n, max(16, sampledTogether/(m*m)))
+	noise, out := make([]float64, block*m), make([]float64, 0, n*m)
+	for first := 0; first < n; first += block {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		rows := min(block, n-first)
+		for i := range noise[:rows*m] {
+			noise[i] = rng.NormFloat64()
+		}
+		for range rows {
+			out = append(out, mean.Float64s()...)
+		}
+		kernel.Gemm(false, true, rows, m, m, 1, noise, m, root, m, 1, out[first*m:], m)
 	}
-	for range n {
-		out = append(out, mean.Float64s()...)
-	}
-	kernel.Gemm(false, true, n, m, m, 1, noise, m, root, m, 1, out, m)
 	return dense.Of(out, n, m), nil
 }
+
+// sampledTogether is the number of products between two looks at the context, some hundredths of a second.
+const sampledTogether = 1 << 29
 
 // covarianceRoot returns the lower triangular L with LLᵀ = a + jitter, a [m,m].
 func covarianceRoot(m int, a []float64) ([]float64, error) {

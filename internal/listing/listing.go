@@ -164,8 +164,11 @@ func (r *Predictions) Join(p *Predictions) error {
 type Writer struct {
 	to  io.Writer   // receives the text
 	csv *csv.Writer // writes rows with texts to to
-	row []byte      // rows of the present batch, if they are numbers
+	row []byte      // rows that are not written yet, if they are numbers
 }
+
+// blockBytes is the number of bytes from which on rows are written.
+const blockBytes = 64 << 10
 
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w, csv: csv.NewWriter(w)} }
@@ -196,6 +199,13 @@ func (w *Writer) Rows(p *Predictions) error {
 			w.row = append(strconv.AppendFloat(w.row, c.Values[i], 'g', -1, 64), ',')
 		}
 		w.row[len(w.row)-1] = '\n'
+		if len(w.row) < blockBytes {
+			continue
+		}
+		if _, err := w.to.Write(w.row); err != nil {
+			return err
+		}
+		w.row = w.row[:0]
 	}
 	_, err := w.to.Write(w.row)
 	return err

@@ -10,7 +10,7 @@ import (
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) { return appendJSON(nil, float64(n)), nil }
+func (n Number) MarshalJSON() ([]byte, error) { return AppendNumber(nil, float64(n)), nil }
 
 // Numbers are several such numbers.
 type Numbers []float64
@@ -25,13 +25,13 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendJSON(out, v)
+		out = AppendNumber(out, v)
 	}
 	return append(out, ']'), nil
 }
 
-// appendJSON appends a number, or null, to dst.
-func appendJSON(dst []byte, v float64) []byte {
+// AppendNumber appends a number as JSON to dst, or null if the number is not finite.
+func AppendNumber(dst []byte, v float64) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)
 	}

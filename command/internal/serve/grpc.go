@@ -7,10 +7,14 @@ import (
 	"math"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -21,9 +25,19 @@ import (
 // GRPC returns a server that speaks the protocol by gRPC, with the queues, limits, tokens and errors
 // of s.
 func (s *Server) GRPC() *grpc.Server {
-	g := grpc.NewServer(grpc.UnaryInterceptor(s.intercept), grpc.MaxRecvMsgSize(int(min(s.o.MaxBytes, math.MaxInt32))), grpc.MaxSendMsgSize(math.MaxInt32))
-	oip.RegisterGRPCInferenceServiceServer(g, &inference{s: s})
+	g := grpc.NewServer(grpc.UnaryInterceptor(s.intercept), grpc.StreamInterceptor(s.interceptStream), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
+		grpc.MaxConcurrentStreams(uint32(min(s.o.Queue, math.MaxInt32))), grpc.MaxRecvMsgSize(int(min(s.o.MaxBytes, math.MaxInt32))), grpc.MaxSendMsgSize(math.MaxInt32))
+	g.RegisterService(service(), &inference{s: s})
 	return g
+}
+
+// service describes the service. ModelInfer is a stream of one answer, which is the same to clients as a single answer, but
+// its handler takes the memory of the request before it is decoded and keeps it until the answer is sent.
+func service() *grpc.ServiceDesc {
+	d := oip.GRPCInferenceService_ServiceDesc
+	d.Methods = slices.DeleteFunc(slices.Clone(d.Methods), func(m grpc.MethodDesc) bool { return m.MethodName == "ModelInfer" })
+	d.Streams = []grpc.StreamDesc{{StreamName: "ModelInfer", ServerStreams: true, Handler: func(i any, stream grpc.ServerStream) error { return i.(*inference).infer(stream) }}}
+	return &d
 }
 
 // codesOf maps statuses of HTTP to codes of gRPC.
@@ -33,25 +47,39 @@ var codesOf = map[int]codes.Code{
 	http.StatusRequestTimeout: codes.DeadlineExceeded, http.StatusInternalServerError: codes.Internal, http.StatusServiceUnavailable: codes.Unavailable, statusClosed: codes.Canceled,
 }
 
-// intercept refuses requests without a token, except requests for the health, and turns errors into
-// errors of gRPC. As in net/http, a panic ends one request and not the server.
+// intercept guards requests with one answer.
 func (s *Server) intercept(ctx context.Context, in any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
+	err = s.guard(ctx, info.FullMethod, func() (err error) {
+		out, err = next(ctx, in)
+		return err
+	})
+	return out, err
+}
+
+// interceptStream guards streams.
+func (s *Server) interceptStream(i any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return s.guard(stream.Context(), info.FullMethod, func() error { return next(i, stream) })
+}
+
+// guard refuses requests without a token, except requests for the health, and turns errors into
+// errors of gRPC. As in net/http, a panic ends one request and not the server.
+func (s *Server) guard(ctx context.Context, method string, next func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.o.Log.Error("panic", "method", info.FullMethod, "panic", p, "stack", string(debug.Stack()))
-			out, err = nil, status.Error(codes.Internal, "the request failed")
+			s.o.Log.Error("panic", "method", method, "panic", p, "stack", string(debug.Stack()))
+			err = status.Error(codes.Internal, "the request failed")
 		}
 	}()
-	open := info.FullMethod == oip.GRPCInferenceService_ServerLive_FullMethodName || info.FullMethod == oip.GRPCInferenceService_ServerReady_FullMethodName
+	open := method == oip.GRPCInferenceService_ServerLive_FullMethodName || method == oip.GRPCInferenceService_ServerReady_FullMethodName
 	err = errToken
 	if open || s.known(header(ctx, "authorization")) {
-		out, err = next(ctx, in)
+		err = next()
 	}
 	if err != nil {
 		number, message := statusOf(err)
-		return nil, status.Error(codesOf[number], message)
+		return status.Error(codesOf[number], message)
 	}
-	return out, nil
+	return nil
 }
 
 // header returns the value of a client's header, or "" where the header is absent.
@@ -103,13 +131,43 @@ func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest
 	return v.metadata(), nil
 }
 
-// ModelInfer implements the service.
-func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*oip.ModelInferResponse, error) {
+// infer answers the request of a stream.
+func (i *inference) infer(stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	q := &request{id: requestID(header(ctx, "x-request-id")), memory: share{of: i.s.budget}}
+	defer q.memory.free()
+	in := &message{memory: &q.memory}
+	if err := stream.RecvMsg(in); err != nil {
+		return err
+	}
+	if in.err != nil {
+		return in.err
+	}
+	out, err := i.answer(ctx, q, &in.request)
+	if err != nil {
+		return err
+	}
+	return i.sent(stream, out)
+}
+
+// sent sends an answer within the limit of time for slow clients.
+func (i *inference) sent(stream grpc.ServerStream, out *oip.ModelInferResponse) error {
+	end := make(chan error, 1)
+	go func() { end <- stream.SendMsg(out) }()
+	select {
+	case err := <-end:
+		return err
+	case <-time.After(i.s.o.Timeout + slowClient):
+		return context.DeadlineExceeded // the end of the handler ends SendMsg
+	}
+}
+
+// answer returns the answer to a request.
+func (i *inference) answer(ctx context.Context, q *request, r *oip.ModelInferRequest) (out *oip.ModelInferResponse, err error) {
 	h, err := i.s.find(r.ModelName)
 	if err != nil {
 		return nil, err
 	}
-	q := &request{id: requestID(header(ctx, "x-request-id"))}
 	if p, ok := peer.FromContext(ctx); ok {
 		q.from = p.Addr.String()
 	}
@@ -117,20 +175,20 @@ func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*
 	for _, name := range propagator.Fields() {
 		trace[name] = header(ctx, name)
 	}
-	var out *inferResponse
 	err = i.s.counted(propagator.Extract(ctx, trace), h, q, func() error {
 		return q.holding(h, r.ModelVersion, func(q *request) error {
 			in, err := inferOf(r)
+			if err != nil {
+				return err
+			}
+			response, err := i.s.inferred(q, in)
 			if err == nil {
-				out, err = i.s.inferred(q, in)
+				out = response.message(len(r.RawInputContents) > 0)
 			}
 			return err
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out.message(len(r.RawInputContents) > 0), nil
+	return out, err
 }
 
 // inferOf turns a request of gRPC into a request of REST.

@@ -151,7 +151,7 @@ func (r *running) post(path, body string, status int, out any) {
 	r.t.Helper()
 	a, got := r.send(http.MethodPost, path, "application/json", []byte(body))
 	if a.StatusCode != status {
-		r.t.Fatalf("POST %s %s: status %d, expected %d: %s", path, body, a.StatusCode, status, got)
+		r.t.Fatalf("POST %s %.300s: status %d, expected %d: %.300s", path, body, a.StatusCode, status, got)
 	}
 	if err := json.Unmarshal(got, out); err != nil {
 		r.t.Fatalf("POST %s: %v in %s", path, err, got)

@@ -197,7 +197,7 @@ func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
 // request is a request for predictions that the server is answering.
 type request struct {
 	*version                 // version that answers; nil until the body is read
-	reserved int64           // bytes that the answer has reserved
+	memory   share           // memory that the request has taken
 	id       string          // id of the request, for the log and the answer
 	from     string          // address of the client
 	ctx      context.Context // ends with the limit of time
@@ -222,11 +222,12 @@ func (s *Server) answering(answer func(*request) error) handler {
 		if err != nil {
 			return err
 		}
-		q := &request{id: w.Header().Get("X-Request-Id"), from: r.RemoteAddr, w: w, r: r}
+		q := &request{id: w.Header().Get("X-Request-Id"), from: r.RemoteAddr, memory: share{of: s.budget}, w: w, r: r}
+		defer q.memory.free()
 		q.content, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
 		ctx := propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		err = s.counted(ctx, h, q, func() (err error) {
-			if q.body, err = s.body(w, r); err != nil {
+			if q.body, err = s.body(w, r, &q.memory); err != nil {
 				return err
 			}
 			return q.holding(h, r.PathValue("version"), answer)
@@ -252,12 +253,12 @@ func (q *request) holding(h *hosted, hash string, answer func(*request) error) (
 	return answer(q)
 }
 
-// body reads the body of r within the limit of time. The request holds no version until the body is
+// body reads the body of r within the limits of time, bytes and memory. The request holds no version until the body is
 // read, so that slow clients do not keep old versions in memory.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (s *Server) body(w http.ResponseWriter, r *http.Request, memory *share) ([]byte, error) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(s.o.Timeout)) // some connections have no deadlines
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes))
+	b, err := readAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes), memory)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, &refusal{http.StatusRequestTimeout, fmt.Sprintf("the body was not there within %v", s.o.Timeout)}
 	} else if err != nil {
@@ -267,6 +268,27 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return b, nil
 }
 
+// readAll reads all bytes of r and takes their memory as they arrive, so that a client that only claims to send many bytes
+// takes little.
+func readAll(r io.Reader, memory *share) (b []byte, err error) {
+	for {
+		if len(b) == cap(b) {
+			more := max(512, cap(b))
+			if err := memory.take(float64(2 * more)); err != nil { // the bytes before are copied
+				return nil, err
+			}
+			b = append(make([]byte, 0, len(b)+more), b...)
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
 // counted calls answer for the request q to the model h within the limit of time. It counts, traces
 // and logs the request.
 func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func() error) error {
@@ -274,7 +296,6 @@ func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	q.ctx, q.span = s.o.Tracer.Start(ctx, "predict", trace.WithSpanKind(trace.SpanKindServer))
-	defer func() { s.reserved.Add(-q.reserved) }()
 	var err error = errDraining
 	if !s.draining.Load() {
 		err = answer()
@@ -344,6 +365,9 @@ func (s *Server) infer(q *request) error {
 			return fmt.Errorf("%s %q, expected a number of bytes", headerLength, short(h))
 		}
 	}
+	if err := q.memory.take(parsing(jsonPart(q.body, length))); err != nil {
+		return err
+	}
 	r, err := parseInfer(q.body, length)
 	if err != nil {
 		return err
@@ -352,7 +376,8 @@ func (s *Server) infer(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.send(out, r)
+	q.send(out, r)
+	return nil
 }
 
 // inferred returns the response to a request of the inference protocol.
@@ -361,11 +386,14 @@ func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.memory.take(r.decoding()); err != nil {
+		return nil, err
+	}
 	in, err := q.tensorRows(r.Inputs, s.o.MaxRows)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reserve(q, in.n, float64(in.n)*numbers, outputBytes); err != nil {
+	if err := q.memory.take(q.answerBytes(in.n, float64(in.n)*numbers, outputBytes)); err != nil {
 		return nil, err
 	}
 	a, err := s.predict(q, in, linkOf(r.Parameters))
@@ -382,29 +410,4 @@ func linkOf(parameters map[string]any) valla.PredictOptions {
 	link, _ := parameters["link"].(string)
 	seed, _ := parameters["seed"].(float64)
 	return valla.PredictOptions{Link: task.Link(link), Seed: uint64(max(0, seed))}
-}
-
-// send writes the response out to r. Outputs for which r asks in binary form follow as bytes.
-func (q *request) send(out *inferResponse, r *inferRequest) error {
-	binaries := make([]bool, len(out.Outputs))
-	for i := range binaries {
-		binaries[i] = flag(r.Parameters, "binary_data_output")
-		if i < len(r.Outputs) {
-			if own, ok := r.Outputs[i].Parameters["binary_data"].(bool); ok {
-				binaries[i] = own
-			}
-		}
-	}
-	body, length, err := out.encode(binaries)
-	if err != nil {
-		return err
-	}
-	q.w.Header().Set("Content-Type", "application/json")
-	if length > 0 {
-		q.w.Header().Set("Content-Type", "application/octet-stream")
-		q.w.Header().Set(headerLength, strconv.Itoa(length))
-	}
-	q.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = q.w.Write(body)
-	return nil
 }

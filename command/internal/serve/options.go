@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/go-valla/valla/internal/ram"
 )
 
 // TracerName is the name of the scope of the server's traces.
@@ -24,15 +26,15 @@ type Options struct {
 
 	MaxRows  int   // most rows of a request; 0 means 10,000
 	MaxBytes int64 // most bytes of a body; 0 means 16 MiB
-	// MaxAnswer is the largest memory of an answer in bytes, which is planned before any work; 0 means 256 MiB. Answers
-	// under way take four times as much together.
+	// MaxAnswer is the largest memory of a request with its answer in bytes, which is planned before any work. The requests
+	// under way take four times as much together. 0 means a sixteenth of the free memory, at most 256 MiB.
 	MaxAnswer int64
 	Timeout   time.Duration // longest time until a request has its answer; 0 means 10 s
 
 	Queue      int           // most unanswered requests to a model; 0 means 256
 	BatchRows  int           // rows that are computed together, approximately; 0 means 512
 	BatchDelay time.Duration // time that a request waits for other requests; 0 means not at all
-	Memory     int64         // bytes for compiled predictions of a model; 0 means 1 GiB
+	Memory     int64         // bytes for compiled predictions of a model; 0 means a quarter of the free memory, at most 1 GiB
 
 	Reload time.Duration // time between two checks of the files; 0 means 2 s, below 0 never
 	// Tokens are the accepted values of "Authorization: Bearer TOKEN". If there are none, every
@@ -49,7 +51,8 @@ type Options struct {
 func (o Options) complete() Options {
 	o.MaxRows = cmp.Or(o.MaxRows, 10_000)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 16<<20)
-	o.MaxAnswer = cmp.Or(o.MaxAnswer, 256<<20)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, min(256<<20, ram.Available()/16))
+	o.Memory = cmp.Or(o.Memory, min(1<<30, ram.Available()/4))
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Queue = cmp.Or(o.Queue, 256)
 	o.BatchRows = cmp.Or(o.BatchRows, 512)

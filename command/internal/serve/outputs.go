@@ -93,8 +93,11 @@ var classificationOut = []output{
 	{name: "samples", shape: drawn, length: (*answer).samples, make: sampleClasses},
 }
 
+// setName is the name of the output with the classes of a set.
+const setName = "set"
+
 // conformalOut are the further outputs of a classification with a conformal calibration.
-var conformalOut = []output{{name: "set", strings: true, make: classSet}}
+var conformalOut = []output{{name: setName, strings: true, make: classSet}}
 
 // offered returns the outputs of the model.
 func (v *version) offered() []output {
@@ -305,11 +308,8 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 			cov[k*c+k] += extra
 		}
 		rng := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
-		if out, err = gp.AppendSamples(out, a.g.Mean[i*c:(i+1)*c], cov, count, rng); err != nil {
+		if out, err = gp.AppendSamples(a.ctx, out, a.g.Mean[i*c:(i+1)*c], cov, count, rng); err != nil {
 			return nil, 0, fmt.Errorf("row %d (counting from 0): %w", i, err)
-		}
-		if err := a.ctx.Err(); err != nil {
-			return nil, 0, err
 		}
 	}
 	return out, count, nil

@@ -27,6 +27,9 @@ func (s *Server) plain(q *request) error {
 	if err != nil {
 		return err
 	}
+	if err := q.memory.take(parsing(q.body)); err != nil {
+		return err
+	}
 	var in rows
 	if q.isJSON() {
 		in, err = q.jsonRows(s.o.MaxRows)
@@ -36,7 +39,7 @@ func (s *Server) plain(q *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.reserve(q, in.n, float64(in.n*q.columnsOf(o)), cellBytes); err != nil {
+	if err := q.memory.take(q.answerBytes(in.n, float64(in.n)*q.columnsOf(o), cellBytes)); err != nil {
 		return err
 	}
 	link := task.Link(q.r.URL.Query().Get("link"))
@@ -51,7 +54,8 @@ func (s *Server) plain(q *request) error {
 	if strings.Contains(q.r.Header.Get("Accept"), "text/csv") {
 		return q.sendCSV(table)
 	}
-	return q.sendObjects(table)
+	q.sendObjects(table)
+	return nil
 }
 
 // usualLevel is the probability of intervals and sets if a request names none.
@@ -230,23 +234,6 @@ func (a *answer) table(o listing.Options) (*listing.Predictions, error) {
 	list.Columns[0] = listing.Column{Name: "class", Texts: best.([]string)}
 	list.Columns = slices.Insert(list.Columns, 1+classes, listing.Column{Name: "entropy", Values: h.([]float64)})
 	return list, nil
-}
-
-// sendObjects answers with one JSON object for each row.
-func (q *request) sendObjects(table *listing.Predictions) error {
-	list := make([]map[string]any, q.rows)
-	for i := range list {
-		list[i] = make(map[string]any, len(table.Columns))
-		for _, c := range table.Columns {
-			if c.Texts != nil {
-				list[i][c.Name] = c.Texts[i]
-			} else {
-				list[i][c.Name] = listing.Number(c.Values[i])
-			}
-		}
-	}
-	reply(q.w, map[string]any{"model": q.name, "version": q.hash, "predictions": list})
-	return nil
 }
 
 // sendCSV answers with comma-separated text, one line for each row. A client that is gone is no

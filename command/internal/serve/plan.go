@@ -1,41 +1,86 @@
 package serve
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/go-valla/valla/internal/listing"
 )
 
-// Memory of the numbers of an answer in bytes.
+// Memory in bytes that is planned for a request and its answer.
 const (
-	latentBytes = 16  // number of a latent distribution, in the batch and in the request
-	outputBytes = 48  // number of an output with its text, which the body holds again
-	cellBytes   = 240 // cell of a row as a JSON object, with its name and its text
+	valueBytes      = 64  // value of a body of text: JSON or a cell of a table
+	objectBytes     = 400 // object of a body of JSON
+	numberBytes     = 8   // number of a body of bytes
+	wordBytes       = 24  // word of a body of bytes, beside its text
+	inputBytes      = 16  // number of the inputs, scaled and joined with other requests
+	latentBytes     = 16  // number of a latent distribution, in the batch and in the request
+	predictionBytes = 64  // target or class of a row of predictions
+	outputBytes     = 48  // number of an output, with its text
+	cellBytes       = 96  // cell of a row of predictions, with its copies
 )
 
-// reserve plans the memory of an answer for n rows before any work: numbers is how many numbers the answer has, each of
-// which takes size bytes. It refuses an answer that is too large, and an answer for which the other answers under way
-// leave no room.
-func (s *Server) reserve(q *request, n int, numbers, size float64) error {
-	c := float64(q.outputs)
-	need := float64(n)*(c+c*c)*latentBytes + numbers*size
-	if most := s.o.MaxAnswer; need > float64(most) {
-		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("an answer that needs about %s of memory, expected at most %s: ask for fewer rows, samples or outputs", mebibytes(need), mebibytes(float64(most)))}
+// budget is the memory of all requests under way.
+type budget struct {
+	each, all int64        // most bytes of a request, and of all requests
+	taken     atomic.Int64 // bytes of the requests under way
+}
+
+// newBudget returns a budget for a largest request.
+func newBudget(each int64) *budget { return &budget{each: each, all: requestsUnderWay * each} }
+
+// requestsUnderWay is how many requests of the largest size may be under way at once.
+const requestsUnderWay = 4
+
+// share is the part of a budget that a request has taken.
+type share struct {
+	of    *budget
+	bytes int64 // bytes taken
+}
+
+// take plans more bytes of memory, before the memory is used. It refuses a request that becomes too large, and a request
+// for which the other requests under way leave no room.
+func (s *share) take(bytes float64) error {
+	if need := float64(s.bytes) + bytes; !(need <= float64(s.of.each)) {
+		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the request and its answer need about %s of memory, expected at most %s: ask for fewer rows, samples or outputs", mebibytes(need), mebibytes(float64(s.of.each)))}
 	}
-	q.reserved = int64(need)
-	if s.reserved.Add(q.reserved) > answersUnderWay*s.o.MaxAnswer {
-		return &refusal{http.StatusTooManyRequests, "other answers need the memory"}
+	more := int64(bytes)
+	if s.of.taken.Add(more) > s.of.all {
+		s.of.taken.Add(-more)
+		return &refusal{http.StatusTooManyRequests, "other requests need the memory"}
 	}
+	s.bytes += more
 	return nil
 }
 
-// answersUnderWay is how many answers of the largest size may be under way at once.
-const answersUnderWay = 4
+// free gives the whole share back.
+func (s *share) free() {
+	s.of.taken.Add(-s.bytes)
+	s.bytes = 0
+}
 
 // mebibytes returns a number of bytes for a message.
 func mebibytes(bytes float64) string { return fmt.Sprintf("%.3g MiB", math.Max(bytes/(1<<20), 0.1)) }
+
+// parsing returns the memory that a body of text takes while it is parsed. Each value ends at one of the separators.
+func parsing(text []byte) float64 {
+	values := 1
+	for _, separator := range []string{",", ":", "[", "\n", ";", "\t", "|"} {
+		values += bytes.Count(text, []byte(separator))
+	}
+	return float64(values)*valueBytes + float64(bytes.Count(text, []byte("{")))*objectBytes
+}
+
+// answerBytes returns the memory of an answer for n rows, where numbers is how many numbers the outputs have, each of which
+// takes size bytes.
+func (v *version) answerBytes(n int, numbers, size float64) float64 {
+	c := float64(v.outputs)
+	row := float64(v.width())*inputBytes + (c+c*c)*latentBytes + c*predictionBytes
+	return float64(n)*row + numbers*size
+}
 
 // planned returns how many numbers the outputs of a request have for each row. An unknown output, an output that is named
 // twice, and a wrong parameter are errors.
@@ -60,9 +105,21 @@ func (v *version) planned(r *inferRequest) (numbers float64, err error) {
 			}
 			each *= float64(d)
 		}
+		if o.name == setName {
+			each = v.setNumbers()
+		}
 		numbers += each
 	}
 	return numbers, nil
+}
+
+// setNumbers returns how many numbers take as much memory as the names of all classes of a set.
+func (v *version) setNumbers() float64 {
+	size := 0
+	for _, name := range v.classNames() {
+		size += len(name) + 1
+	}
+	return 1 + float64(size)/16
 }
 
 // wanted returns the outputs that a request asks for. If it asks for none, wanted returns the usual outputs.
@@ -87,9 +144,9 @@ func (r *inferRequest) parametersOf(o requestOutput) map[string]any {
 }
 
 // columnsOf returns how many columns a table of predictions with the options has.
-func (v *version) columnsOf(o listing.Options) int {
+func (v *version) columnsOf(o listing.Options) float64 {
 	if v.classes() != nil {
-		return v.outputs + 3 // class, entropy and set
+		return float64(v.outputs) + 2 + v.setNumbers() // class and entropy
 	}
-	return v.outputs * (6 + len(o.Quantiles) + len(o.Above))
+	return float64(v.outputs * (6 + len(o.Quantiles) + len(o.Above)))
 }

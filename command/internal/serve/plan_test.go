@@ -24,7 +24,7 @@ func TestPlannedAnswers(t *testing.T) {
 	}{
 		{"numbers", body(139, strings.TrimSuffix(strings.Repeat(`{"name":"samples"},`, 300), ",")), 400, `output "samples" is named twice`},
 		{"numbers", body(1, `{"name":"covariance"},{"name":"covariance"}`), 400, `output "covariance" is named twice`},
-		{"numbers", body(139, `{"name":"samples"}`), 413, "an answer that needs about 31.8 MiB of memory, expected at most 1 MiB"},
+		{"numbers", body(139, `{"name":"samples"}`), 413, "the request and its answer need about 31.9 MiB of memory, expected at most 1 MiB"},
 		{"classes", body(139, `{"name":"samples"}`), 413, "ask for fewer rows, samples or outputs"},
 		{"numbers", body(1, `{"name":"samples","parameters":{"samples":10001}}`), 400, "expected a whole number"},
 	} {
@@ -33,19 +33,19 @@ func TestPlannedAnswers(t *testing.T) {
 		has(t, c.model, got.Error, c.want)
 	}
 	var got failure
-	r.post("/models/numbers/predict", "["+strings.TrimSuffix(strings.Repeat("[1,2],", 1000), ",")+"]", 413, &got)
+	r.post("/models/numbers/predict", "["+strings.TrimSuffix(strings.Repeat("[1,2],", 3000), ",")+"]", 413, &got)
 	has(t, "rows", got.Error, "of memory, expected at most 1 MiB")
 
 	var fine answered
 	r.post("/v2/models/numbers/infer", body(3, `{"name":"samples"}`), http.StatusOK, &fine)
-	for end := time.Now().Add(10 * time.Second); r.reserved.Load() != 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); r.budget.taken.Load() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) { // an answer is sent before its memory is free
-			t.Fatalf("%d bytes are reserved after all answers", r.reserved.Load())
+			t.Fatalf("%d bytes are reserved after all answers", r.budget.taken.Load())
 		}
 	}
-	r.reserved.Store(answersUnderWay << 20)
+	r.budget.taken.Store(requestsUnderWay << 20)
 	r.post("/v2/models/numbers/infer", body(3, `{"name":"mean"}`), http.StatusTooManyRequests, &got)
-	has(t, "no room", got.Error, "other answers need the memory")
+	has(t, "no room", got.Error, "other requests need the memory")
 }
 
 // TestAbove: the probabilities above a number, in the protocol and in a table, with quantiles beside them.

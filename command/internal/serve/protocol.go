@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
-	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/raw"
 )
 
@@ -239,8 +237,7 @@ func parseInfer(body []byte, length int) (*inferRequest, error) {
 		return nil, fmt.Errorf("%s %d, expected at most the %d bytes of the body", headerLength, length, len(body))
 	}
 	var r inferRequest
-	d := json.NewDecoder(bytes.NewReader(body[:length]))
-	if err := d.Decode(&r); err != nil {
+	if err := json.Unmarshal(body[:length], &r); err != nil {
 		return nil, fmt.Errorf("the request is no JSON of the inference protocol: %w", err)
 	}
 	rest := body[length:]
@@ -261,36 +258,30 @@ func parseInfer(body []byte, length int) (*inferRequest, error) {
 	return &r, nil
 }
 
+// jsonPart returns the JSON of a body whose first length bytes are JSON; 0 means that all bytes are.
+func jsonPart(body []byte, length int) []byte {
+	if length == 0 || length > len(body) {
+		return body
+	}
+	return body[:length]
+}
+
+// decoding returns the memory of the elements that follow the JSON of a request as bytes.
+func (r *inferRequest) decoding() (bytes float64) {
+	for _, t := range r.Inputs {
+		if d, numbers := datatypes[t.Datatype]; numbers {
+			bytes += float64(len(t.raw)/d.width) * numberBytes
+		} else {
+			bytes += float64(len(t.raw)) * (1 + wordBytes/4) // a word has a length in four bytes
+		}
+	}
+	return bytes
+}
+
 // flag returns the parameter with the given name, which is true or false; false if it is absent.
 func flag(parameters map[string]any, name string) bool {
 	v, _ := parameters[name].(bool)
 	return v
-}
-
-// encode returns the body of the response, and the length of its JSON part, or 0 if the body is all
-// JSON, where numbers that are not finite are null. An output whose element of binaries is true follows the JSON part as bytes.
-func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
-	for i, t := range r.Outputs {
-		if v, ok := t.Data.([]float64); ok && !binaries[i] {
-			r.Outputs[i].Data = listing.Numbers(v)
-		}
-	}
-	if !slices.Contains(binaries, true) {
-		b, err := json.Marshal(r)
-		return b, 0, err
-	}
-	var tail []byte
-	for i := range r.Outputs {
-		if !binaries[i] {
-			continue
-		}
-		t := &r.Outputs[i]
-		own := t.bytes()
-		tail = append(tail, own...)
-		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(own)}
-	}
-	b, err := json.Marshal(r)
-	return append(b, tail...), len(b), err
 }
 
 // quoted returns a list of names for a message, at most the first 20.

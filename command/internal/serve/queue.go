@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-valla/valla/gp"
@@ -22,6 +23,7 @@ type queue struct {
 // job is a request in the queue.
 type job struct {
 	ctx    context.Context // ends when nobody waits for the answer
+	taken  atomic.Bool     // whether a worker computes the job, or the client has given up first
 	x      []float64       // inputs [n,D]
 	n      int             // number of rows
 	queued time.Time       // time when the job came into the queue
@@ -63,6 +65,9 @@ func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Gaussian, e
 		j.trace()
 		return j.g, j.err
 	case <-ctx.Done():
+		if !j.taken.Swap(true) {
+			j.x = nil // an abandoned job in the queue holds no inputs
+		}
 		return gp.Gaussian{}, ctx.Err()
 	}
 }
@@ -70,7 +75,14 @@ func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Gaussian, e
 // work takes batches of jobs until the queue is closed.
 func (q *queue) work() {
 	var b batch
-	for first := range q.jobs {
+	for {
+		first, open := b.late, true
+		if b.late = nil; first == nil {
+			first, open = <-q.jobs
+		}
+		if !open {
+			return
+		}
 		b.reset()
 		b.add(first)
 		q.gather(&b)
@@ -81,7 +93,8 @@ func (q *queue) work() {
 	}
 }
 
-// gather adds waiting jobs to b and, within the delay, new jobs.
+// gather adds waiting jobs to b and, within the delay, new jobs. A job with too many rows for b is the first of the next
+// batch, so that a batch with several jobs is small and ends soon, also if some of its clients are gone.
 func (q *queue) gather(b *batch) {
 	var late <-chan time.Time
 	if q.delay > 0 {
@@ -92,6 +105,10 @@ func (q *queue) gather(b *batch) {
 	for b.n < q.rows {
 		j := q.next(late)
 		if j == nil {
+			return
+		}
+		if len(b.jobs) > 0 && b.n+j.n > q.rows {
+			b.late = j
 			return
 		}
 		b.add(j)
@@ -120,17 +137,30 @@ func (q *queue) next(late <-chan time.Time) *job {
 // batch has jobs that are computed together.
 type batch struct {
 	jobs []*job      // jobs for which somebody waits
+	late *job        // first job of the next batch; nil if there is none yet
 	n    int         // rows of all jobs
 	x    []float64   // inputs of all jobs [n,D], if there are several jobs
 	g    gp.Gaussian // latent distributions of all jobs
 }
 
+// mostKept is the number of values up to which a batch keeps its memory for the next batch.
+const mostKept = 1 << 16
+
 // reset empties the batch.
-func (b *batch) reset() { b.jobs, b.n, b.x = b.jobs[:0], 0, b.x[:0] }
+func (b *batch) reset() {
+	clear(b.jobs)
+	b.jobs, b.n, b.x = b.jobs[:0], 0, b.x[:0]
+	if cap(b.x) > mostKept {
+		b.x = nil
+	}
+	if cap(b.g.Cov) > mostKept {
+		b.g = gp.Gaussian{}
+	}
+}
 
 // add adds a job, or ends the job if nobody waits for its answer.
 func (b *batch) add(j *job) {
-	if j.err = j.ctx.Err(); j.err != nil {
+	if j.err = j.ctx.Err(); j.taken.Swap(true) || j.err != nil {
 		close(j.end)
 		return
 	}
@@ -157,10 +187,8 @@ func (b *batch) compute(v *version) {
 		}
 		x = b.x
 	}
-	ctx := context.Background()
-	if len(b.jobs) == 1 {
-		ctx = b.jobs[0].ctx
-	}
+	ctx, cancel := b.context()
+	defer cancel()
 	if err := v.predict.Latent(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
 		for _, j := range b.jobs {
 			j.err = v.predict.Latent(j.ctx, j.x, &j.g)
@@ -173,8 +201,36 @@ func (b *batch) compute(v *version) {
 	b.scatter()
 }
 
-// scatter copies the results of each job to the job.
+// context returns a context that ends when nobody waits for any job of the batch.
+func (b *batch) context() (context.Context, context.CancelFunc) {
+	if len(b.jobs) == 1 {
+		return b.jobs[0].ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	left := new(atomic.Int64)
+	left.Store(int64(len(b.jobs)))
+	stops := make([]func() bool, len(b.jobs))
+	for i, j := range b.jobs {
+		stops[i] = context.AfterFunc(j.ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// scatter gives each job its results: a single job the memory of the batch, several jobs copies.
 func (b *batch) scatter() {
+	if len(b.jobs) == 1 {
+		b.jobs[0].g, b.g = b.g, gp.Gaussian{}
+		return
+	}
 	at := 0
 	for _, j := range b.jobs {
 		j.g.Set(b.g.Rows(at, j.n))

@@ -22,7 +22,7 @@ type Server struct {
 	models   []*hosted          // models in the order of the options
 	handler  http.Handler       // handler of all paths
 	draining atomic.Bool        // whether new requests are refused
-	reserved atomic.Int64       // bytes of the answers under way
+	budget   *budget            // memory of the requests under way
 	work     sync.WaitGroup     // work beside the requests
 	life     context.Context    // ends when the server is closed
 	stop     context.CancelFunc // ends life
@@ -36,7 +36,7 @@ func New(o Options) (*Server, error) {
 	if len(o.Models) == 0 {
 		return nil, errors.New("serve: no models")
 	}
-	s := &Server{o: o, tokens: hashes(o.Tokens)}
+	s := &Server{o: o, tokens: hashes(o.Tokens), budget: newBudget(o.MaxAnswer)}
 	for _, m := range o.Models {
 		if m.Name == "" || !utf8.ValidString(m.Name) || slices.ContainsFunc(s.models, func(h *hosted) bool { return h.name == m.Name }) {
 			return nil, fmt.Errorf("serve: %s: two models are called %q, or that is no name: expected different names in UTF-8", m.Path, m.Name)
@@ -160,7 +160,7 @@ func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Dura
 	defer s.Close()
 	h := &http.Server{
 		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.o.Timeout + 20*time.Second,
-		WriteTimeout: s.o.Timeout + 30*time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		WriteTimeout: s.o.Timeout + slowClient, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
 	g := s.GRPC()
 	failed := make(chan error, 3)
@@ -185,6 +185,9 @@ func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Dura
 	}
 	return s.drain(h, g, grace, patience)
 }
+
+// slowClient is the time beyond the limit of a request in which a client has to receive the answer.
+const slowClient = 30 * time.Second
 
 // drain shuts the servers down: it refuses new requests for the time grace, and waits for unanswered
 // requests for the time patience.

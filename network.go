@@ -27,6 +27,7 @@ type Network struct {
 	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"shortcut around the blocks of a resnet that change the shape"`
 	Input      []int     `set:"input" min:"1" help:"shape of one example, where a FILE.onnx leaves it open"`
 	Frozen     []string  `set:"frozen" help:"names of weights of a FILE.onnx that are not trained, with * for any letters, such as tables of fixed positions"`
+	Output     []string  `set:"output" help:"names of the outputs of a FILE.onnx that has several; those that are named become the outputs of the network, one after the other"`
 	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of all computations with them"`
 	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel, or one for all; pixels count from 0 to 1"`
 	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each column or channel, or one for all"`
@@ -44,10 +45,10 @@ var dtypes = map[string]tensor.Dtype{"": tensor.Float64, "float64": tensor.Float
 // shaping are the settings that shape a network, and shapes names those that each kind of form
 // has. A form that is read from a file has none of them.
 var (
-	shaping = []string{"hidden", "filters", "activation", "shortcut", "input", "frozen"}
+	shaping = []string{"hidden", "filters", "activation", "shortcut", "input", "frozen", "output"}
 	shapes  = map[string][]string{
 		"mlp": {"hidden", "activation"}, "cnn": {"hidden", "filters", "activation"}, "resnet": {"shortcut"}, "json": {},
-		"onnx": {"input", "frozen"}, own: {},
+		"onnx": {"input", "frozen", "output"}, own: {},
 	}
 )
 
@@ -146,7 +147,7 @@ func isONNX(path string) bool { return strings.HasSuffix(strings.ToLower(path), 
 
 // onnx reads the file that is the form.
 func (n Network) onnx() (*onnx.File, error) {
-	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits})
+	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits, Outputs: n.Output})
 }
 
 // described reads the form from the file that describes it.

@@ -34,6 +34,7 @@ type Rows struct {
 // a path alone is the whole file. The rows must be closed.
 func (m *Model) Open(r data.TableReader, part data.Part, targets bool) (*Rows, error) {
 	r.Names, r.Image = m.Task.Inputs.Columns(), m.Task.Inputs.Shape
+	r.Arrays, _ = InputNames(m.Form)
 	s, err := r.OpenPart(part)
 	if err != nil {
 		return nil, err

@@ -186,6 +186,9 @@ func (m *Model) build(n Network, seed uint64) error {
 		takes := strings.ReplaceAll(strings.Trim(fmt.Sprint(m.Form.InputShape()), "[]"), " ", "×")
 		return fmt.Errorf("the network takes %s inputs, the data have %d%s: is the target, or a column that is no input, among them?", takes, len(f), named(f))
 	}
+	if err := checkOrder(m.Form, m.Task.Inputs.Features); err != nil {
+		return err
+	}
 	m.Task.Inputs.Shape = m.Form.InputShape()
 	if m.Net, err = layers.Build(m.Form, dtypes[n.Dtype], holdout.Rand(seed, holdout.Weights)); err != nil {
 		return err

@@ -11,9 +11,11 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/onnx"
 )
 
 // WeightOptions say how [FromWeights] reads a network.
@@ -29,7 +31,12 @@ type WeightOptions struct {
 	// [task.Transform]; "" means none. The set gives the exponent of task.YeoJohnson, and with Standardize the moments
 	// of the transformed targets.
 	TargetTransform string
-	Classes         bool // classification: output i belongs to the i-th smallest value of the target
+	// Classes makes a classification: output i belongs to the i-th smallest value of the target. A network of one output
+	// gives the logit of the second of two classes, 0 and 1: the observation model is then bernoulli.
+	Classes bool
+	// Likelihood is the observation model of counts, labels or ordered classes that the network was trained with, see
+	// [likelihood.Models]; nil means real numbers with Gaussian noise, or Classes.
+	Likelihood likelihood.Settings
 }
 
 // FromWeights makes a model without a posterior from weights that were trained elsewhere, see [layers.Load]. A
@@ -48,11 +55,11 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if err := task.CheckRows(set); err != nil {
 		return nil, inFile(path, err)
 	}
-	m, err := unscaled(set, o)
+	load := layers.LoadOptions{Layout: o.Layout}
+	m, err := o.unscaled(path, set, load, infer)
 	if err != nil {
 		return nil, inFile(path, err)
 	}
-	load := layers.LoadOptions{Layout: o.Layout}
 	if infer {
 		if o.Network, err = inferred(path, o.Network, m, load); err != nil {
 			return nil, err
@@ -76,6 +83,74 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	return m, nil
 }
 
+// asLogit makes the observation model of classes bernoulli if the network has one output.
+func (o *WeightOptions) asLogit(path string, set *data.Set, load layers.LoadOptions, infer bool) error {
+	if o.Classes && o.Likelihood != nil {
+		return settings.Errorf("classes with a likelihood, expected one of the two")
+	}
+	if !o.Classes {
+		return nil
+	}
+	c, err := task.Classes(set)
+	if err != nil {
+		return err
+	}
+	outputs, err := o.outputs(path, set, load, infer)
+	if err != nil || outputs != 1 || len(c.Classes) != 2 {
+		return err
+	}
+	if c.Names != nil || c.Classes[0] != 0 || c.Classes[1] != 1 {
+		return fmt.Errorf("one output, which is the logit of the class 1, expected targets 0 and 1, found other classes of %q", c.Name)
+	}
+	o.Classes = false
+	o.Likelihood, err = likelihood.Named("bernoulli")
+	return err
+}
+
+// outputs returns the number of outputs of the network.
+func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOptions, infer bool) (int, error) {
+	if infer {
+		mlp, err := layers.InferMLP(path, layers.Activation(o.Network.Activation), load)
+		return mlp.Outputs, err
+	}
+	form, err := o.Network.Describe(set.X.Shape()[1:], 2)
+	if err != nil {
+		return 0, err
+	}
+	if shape := placesOf(form); shape != nil {
+		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: classes of each pixel or word are not supported", shape)
+	}
+	return layers.OutputSize(form), nil
+}
+
+// placesOf returns the shape of the outputs of an ONNX model that has several axes beside the rows, nil for others.
+func placesOf(form layers.Form) []int {
+	f, ok := form.(layers.SequentialForm)
+	if !ok || len(f.Layers) != 2 || f.Layers[1] != (layers.Flatten{}) {
+		return nil
+	}
+	if _, ok := f.Layers[0].(onnx.Graph); !ok {
+		return nil
+	}
+	shape, err := layers.OutputShape(f.Layers[:1], f.Input...)
+	if err != nil {
+		return nil
+	}
+	return shape
+}
+
+// modelledTargets returns the outputs of an observation model of counts, labels or ordered classes, in the units of the data.
+func modelledTargets(set *data.Set, s likelihood.Settings, transform string) (task.Outputs, error) {
+	r, err := task.ModelledTargets(set, set, s)
+	if err != nil {
+		return nil, err
+	}
+	if r.Std != nil || transform != "" {
+		return nil, settings.Errorf("the likelihood %s for a network from elsewhere, expected a model of counts, labels or ordered classes, without a target transform", r.Model.Name)
+	}
+	return r, nil
+}
+
 // inFile returns an error with the path of the file before it, unless the error names the file itself.
 func inFile(path string, err error) error {
 	if errors.As(err, new(*fs.PathError)) || strings.HasPrefix(err.Error(), path+": ") {
@@ -96,16 +171,22 @@ func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (no
 	if m.Net, err = f.Network(dtypes[n.Dtype]); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if note := inputNote(m.Form, m.Task.Inputs.Features); note != "" {
+		notes = append(notes, note)
+	}
 	if len(f.Buffers) > 0 {
-		notes = []string{fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", "))}
+		notes = append(notes, fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", ")))
 	}
 	return notes, nil
 }
 
-// unscaled returns a model with the task of a set, without a network yet.
-func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
+// unscaled returns a model with the task of a set, without a network yet. infer says that the file gives the widths.
+func (o WeightOptions) unscaled(path string, set *data.Set, load layers.LoadOptions, infer bool) (*Model, error) {
 	if e := set.Encoding; e != nil && !e.Plain() {
 		return nil, fmt.Errorf("expected columns of numbers without missing values, as the network has taken them, found %s", strings.Join(e.Summary(), "; "))
+	}
+	if err := o.asLogit(path, set, load, infer); err != nil {
+		return nil, err
 	}
 	m := &Model{Task: task.Task{
 		Inputs:  o.Network.scaled(set),
@@ -120,7 +201,9 @@ func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
 			return nil, err
 		}
 	}
-	if o.Classes {
+	if o.Likelihood != nil {
+		m.Task.Outputs, err = modelledTargets(set, o.Likelihood, o.TargetTransform)
+	} else if o.Classes {
 		m.Task.Outputs, err = classesOf(set, o.TargetTransform)
 	} else if o.TargetTransform != "" {
 		m.Task.Outputs, err = m.Task.Outputs.(*task.Regression).Transformed(set, set, o.TargetTransform)

@@ -188,7 +188,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, set, err := c.start(cmd, args[0])
+	m, set, err := c.start(cmd, args[0], &model)
 	if err != nil {
 		return err
 	}
@@ -253,25 +253,11 @@ func (c *fitCommand) checkWeights() error {
 	return nil
 }
 
-// start returns the model that gets the posterior, and the data in the file at path.
-func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data.Set, error) {
+// start returns the model that gets the posterior, and the data in the file at path. A network from elsewhere takes the
+// observation model of counts, labels and ordered classes, so that the fit does not choose it.
+func (c *fitCommand) start(cmd *cobra.Command, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
 	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
-		reader, err := c.imageReader(path)
-		if err != nil {
-			return nil, nil, err
-		}
-		set, notes, err := c.columns.read(path, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory)
-		if err != nil {
-			return nil, nil, err
-		}
-		printNotes(cmd, notes)
-		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
-			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
-		})
-		if err == nil {
-			printNotes(cmd, m.History[0].Notes)
-		}
-		return m, set, inFile(path, err)
+		return c.adopt(cmd, from, path, chosen)
 	}
 	m, err := valla.Load(c.model)
 	if err != nil {
@@ -279,6 +265,36 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 	}
 	set, err := c.read(cmd, m, path)
 	return m, set, err
+}
+
+// adopt returns the model of a network from elsewhere, and the data in the file at path.
+func (c *fitCommand) adopt(cmd *cobra.Command, from, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
+	reader, first, err := c.elsewhereReader(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, notes, err := c.columns.read(path, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory, first...)
+	if err != nil {
+		return nil, nil, err
+	}
+	printNotes(cmd, notes)
+	o := valla.WeightOptions{
+		Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
+	}
+	if *chosen != nil {
+		l, err := (*chosen).Start(1, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		if l.Kind() != likelihood.Number {
+			o.Likelihood, *chosen = *chosen, nil
+		}
+	}
+	m, err := valla.FromWeights(cmd.Context(), from, set, o)
+	if err == nil {
+		printNotes(cmd, m.History[0].Notes)
+	}
+	return m, set, inFile(path, err)
 }
 
 // read returns the rows in the file at path as the model m takes them.
@@ -314,22 +330,33 @@ func allRows(cmd *cobra.Command, rows *valla.Rows, limit memory) (*data.Set, err
 	return set, err
 }
 
-// imageReader returns the reader of the data at path, which may be a folder of images for the
-// network from elsewhere.
-func (c *fitCommand) imageReader(path string) (data.TableReader, error) {
-	r := c.header.reader()
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return r, nil
+// elsewhereReader returns the reader of the data at path, which may be a folder of images for the network from
+// elsewhere, and the columns that the network takes first, if it has several inputs.
+func (c *fitCommand) elsewhereReader(path string) (r data.TableReader, first []string, err error) {
+	r = c.header.reader()
+	info, err := os.Stat(path)
+	folder := err == nil && info.IsDir()
+	if c.onnx == "" && !folder {
+		return r, nil, nil
 	}
+	form, err := c.form()
+	if err != nil {
+		return r, nil, err
+	}
+	if folder {
+		r.Image = form.InputShape()
+	}
+	r.Arrays, first = valla.InputNames(form)
+	return r, first, nil
+}
+
+// form returns the form of the network from elsewhere.
+func (c *fitCommand) form() (layers.Form, error) {
 	n := c.network
 	if c.onnx != "" {
 		n.Form = c.onnx
 	}
-	form, err := n.Describe(nil, 0)
-	if err == nil {
-		r.Image = form.InputShape()
-	}
-	return r, err
+	return n.Describe(nil, 0)
 }
 
 // held returns the held-out rows of the file of the flag --validation-data, and nil if the flag is not

@@ -105,8 +105,9 @@ type columns struct {
 }
 
 // read returns the rows in the file at path with targets t, and notes on the rows. The training options
-// o say which rows choose the encoding. A table that needs more than limit bytes is an error.
-func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainOptions, limit memory) (*data.Set, []string, error) {
+// o say which rows choose the encoding. A table that needs more than limit bytes is an error. first are columns that
+// come first, in this order, if the file has all of them.
+func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainOptions, limit memory, first ...string) (*data.Set, []string, error) {
 	s, err := r.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -123,13 +124,36 @@ func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainO
 			return nil, nil, err
 		}
 	}
-	s.Use(at, nil)
+	s.Use(ordered(at, s.Columns, first), nil)
 	table, err := s.All(int64(limit))
 	if err != nil {
 		return nil, nil, err
 	}
 	set, err := valla.Encode(table, data.ColumnOptions{Targets: t.Target, Drop: c.Drop, ID: c.ID, Categorical: c.Categorical, Numeric: c.Numeric, Missing: c.Missing}, o)
 	return set, table.Notes, err
+}
+
+// ordered returns the numbers of columns with those of the names first at the beginning, if all names are there.
+func ordered(at []int, columns, first []string) []int {
+	places := make(map[string]int, len(columns))
+	for i, name := range columns {
+		places[name] = i
+	}
+	var out []int
+	taken := map[int]bool{}
+	for _, name := range first {
+		i, ok := places[name]
+		if !ok || !slices.Contains(at, i) {
+			return at
+		}
+		out, taken[i] = append(out, i), true
+	}
+	for _, i := range at {
+		if !taken[i] {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // printNotes prints notes, which are sentences for the user, on stderr.

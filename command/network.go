@@ -24,15 +24,6 @@ import (
 )
 
 func newNetwork() *cobra.Command {
-	operators := &cobra.Command{
-		Use:   "operators",
-		Short: "List the operators that ONNX models may have",
-		Args:  cobra.NoArgs,
-		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(onnx.Operators(), "\n"))
-			return err
-		}),
-	}
 	var c showCommand
 	show := &cobra.Command{
 		Use:   "show FILE",
@@ -59,9 +50,34 @@ time. A fit computes as many rows at a time as its limit of memory allows.`,
 	}
 	f := show.Flags()
 	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "uncertain weights: all, last-layer, or names of parameters, where * stands for any letters")
+	f.StringSliceVar(&c.onnx.Outputs, "output", nil, "`NAME`s of the outputs of an ONNX model that has several")
+	f.IntSliceVar(&c.onnx.Input, "input", nil, "`SHAPE` of one example, where an ONNX model leaves it open")
 	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
 	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
-	return group("network", "Describe networks", show, operators)
+	return group("network", "Describe networks", show, newOperators())
+}
+
+func newOperators() *cobra.Command {
+	return &cobra.Command{
+		Use:   "operators",
+		Short: "List the operators of ONNX and how far they are supported",
+		Long: `List the operators of ONNX up to opset 24. A name alone is an operator that is supported with its
+derivatives. An operator that is frozen computes its outputs, but has no derivative or takes constants alone:
+weights before it stay certain. An operator that is refused comes with the reason.`,
+		Args: cobra.NoArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			for _, o := range onnx.Supported() {
+				line := o.Name
+				if o.Support != onnx.Whole {
+					line = fmt.Sprintf("%s: %s: %s", o.Name, o.Support, o.Reason)
+				}
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
 }
 
 // interruptible returns the results of f, or ctx's error as soon as ctx ends. f, which cannot be interrupted, then goes
@@ -85,11 +101,11 @@ func interruptible[T any](ctx context.Context, f func() (T, error)) (T, error) {
 }
 
 // readNetwork returns the network in a file of any kind and its form.
-func readNetwork(path string) (layers.Form, layers.Network, error) {
+func readNetwork(path string, o onnx.Options) (layers.Form, layers.Network, error) {
 	lower := strings.ToLower(path)
 	switch {
 	case strings.HasSuffix(lower, ".onnx"):
-		f, err := onnx.Read(path, onnx.Options{})
+		f, err := onnx.Read(path, o)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,11 +135,12 @@ type showCommand struct {
 	weights  []string // names of the uncertain parameters, or all or last-layer
 	inducing int      // number of inducing points
 	batch    int      // rows of a mini-batch
+	onnx     onnx.Options
 }
 
 // show describes the network in the file at path.
 func (c showCommand) show(to io.Writer, path string) error {
-	form, net, err := readNetwork(path)
+	form, net, err := readNetwork(path, c.onnx)
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,10 @@ type TableReader struct {
 	// X and Y name the arrays of a .npz archive that hold the inputs and the targets. The
 	// empty string means "X" and "y". Only a y that is not named may be absent.
 	X, Y string
+	// Arrays name the arrays of a .npz archive that hold the inputs, each [N,…], where the archive has no X. An
+	// array of one number for each row becomes a column of its name, and another the columns of its elements,
+	// such as x.0 and x.1.
+	Arrays []string
 	// Header says whether the first row of a text names the columns: "yes", "no" or, which ""
 	// means too, "auto".
 	Header string
@@ -83,7 +87,7 @@ type TableReader struct {
 //   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...
 //     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
 //     is called y, several are called y0, y1, ... An X with more axes, such as images
-//     [N,C,H,W], becomes no columns and stays an array.
+//     [N,C,H,W], becomes no columns and stays an array. Arrays names inputs in place of X.
 //   - a folder of PNG and JPEG files: X is uint8 [N,C,H,W], where Image is [C,H,W] and C is 1
 //     for grey and 3 for red, green and blue. A folder that holds folders has a folder for each
 //     class, and the table has the column class.
@@ -137,19 +141,71 @@ func tableShape(t *tensor.Dense) (n, k int, err error) {
 	}
 }
 
-// archiveTable joins the arrays X and y of an archive.
-func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
-	x, err := require(path, a, cmp.Or(r.X, "X"))
-	if err != nil {
-		return nil, err
+// inputTable makes a table of the inputs in an archive: of X, or of several arrays.
+func (r TableReader) inputTable(path string, a *npy.Archive) (*Table, error) {
+	if _, ok := a.Get("X"); r.X == "" && !ok && r.Arrays != nil {
+		return r.joinedTable(path, a)
 	}
-	table := &Table{Path: path, X: x}
-	if x.Dims() < 3 {
-		if table, err = arrayTable(path, x); err != nil {
+	x, err := require(path, a, cmp.Or(r.X, "X"))
+	switch {
+	case err != nil:
+		return nil, err
+	case x.Dims() < 3:
+		return arrayTable(path, x)
+	}
+	return &Table{Path: path, X: x}, nil
+}
+
+// joinedTable makes a table of several arrays of inputs.
+func (r TableReader) joinedTable(path string, a *npy.Archive) (*Table, error) {
+	var table *Table
+	for _, name := range r.Arrays {
+		x, err := require(path, a, name)
+		if err != nil {
+			return nil, err
+		}
+		s := x.Shape()
+		if s.Dims() == 0 || table != nil && s[0] != table.N() {
+			return nil, fmt.Errorf("%s: array %q of shape %v, expected as many rows as %q", path, name, s, r.Arrays[0])
+		}
+		columns := elementNames(name, s[1:])
+		if table == nil {
+			table, err = newTable(path, columns, toFloat64(x), s[0])
+		} else {
+			table, err = table.join(columns, toFloat64(x))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	n := x.Shape()[0]
+	return table, nil
+}
+
+// elementNames names the elements of the rows of an array.
+func elementNames(name string, shape []int) []string {
+	if tensor.Shape(shape).TotalSize() == 1 {
+		return []string{name}
+	}
+	names := []string{name}
+	for _, n := range shape {
+		var next []string
+		for _, prefix := range names {
+			for k := range n {
+				next = append(next, fmt.Sprint(prefix, ".", k))
+			}
+		}
+		names = next
+	}
+	return names
+}
+
+// archiveTable joins the arrays X and y of an archive.
+func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
+	table, err := r.inputTable(path, a)
+	if err != nil {
+		return nil, err
+	}
+	n := table.N()
 	name := cmp.Or(r.Y, "y")
 	if _, ok := a.Get(name); !ok && r.Y == "" {
 		return table, nil

@@ -3,6 +3,8 @@ package layers
 import (
 	"fmt"
 
+	"gorgonia.org/tensor"
+
 	"github.com/go-valla/valla/graph"
 )
 
@@ -49,6 +51,42 @@ type Site interface {
 	Pointwise() bool
 }
 
+// Divisible is a network that is a list of parts, each of which is applied to the outputs of the part before it. The parts
+// follow from what the network computes, not from how it was made.
+type Divisible interface {
+	Network
+	// Divide returns the parts for examples of a shape. They share the arrays of the network. The first takes the
+	// inputs of the network, and the last gives its outputs.
+	Divide(input []int) (Sequential, error)
+}
+
+// Chain lists the layers of a network that are applied one after the other to examples of a shape: lists are joined, and
+// what is [Divisible] is divided.
+func Chain(net Network, input []int, dt tensor.Dtype) (Sequential, error) {
+	b := graph.NewBuilder(dt)
+	return chain(b, net, b.Input("x", append([]int{3}, input...)...))
+}
+
+func chain(b *graph.Builder, net Network, x *graph.Node) (all Sequential, err error) {
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	switch n := net.(type) {
+	case Divisible:
+		return n.Divide(x.Shape()[1:].Clone())
+	case Sequential:
+		for _, l := range n {
+			parts, err := chain(b, l, x)
+			if err != nil {
+				return nil, err
+			}
+			all, x = append(all, parts...), l.Forward(b, x)
+		}
+		return all, b.Err()
+	}
+	return Sequential{net}, nil
+}
+
 // As returns a layer as a T, the interface of what a method needs. The error names the layer and
 // what, which describes a T in a few words.
 func As[T Network](l Network, what string) (T, error) {
@@ -59,8 +97,12 @@ func As[T Network](l Network, what string) (T, error) {
 	return t, nil
 }
 
-// Title names a layer in messages by its arrays and its kind, such as "dense1 (dense)".
+// Title names a layer in messages by its arrays and its kind, such as "dense1 (dense)". A layer may have a method Title
+// of its own.
 func Title(l Network) string {
+	if own, ok := l.(interface{ Title() string }); ok {
+		return own.Title()
+	}
 	kind := fmt.Sprintf("%T", l)
 	if list, err := describe(l); err == nil && len(list) == 1 {
 		kind = KindOf(list[0])

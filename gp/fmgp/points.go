@@ -143,7 +143,28 @@ func lastInputs(b *graph.Builder, net layers.Network, x *graph.Node) *graph.Node
 			return uses[0].Left
 		}
 	}
+	if h := beforeDense(b, net, x); h != nil || b.Err() != nil {
+		return h
+	}
 	return b.Failf("fmgp: the network has no dense layer, whose inputs are the features of the kernel embedding; expected kernel rbf")
+}
+
+// beforeDense are the inputs [B,E] of the last part of the network that is a dense layer, nil if there is none.
+func beforeDense(b *graph.Builder, net layers.Network, x *graph.Node) *graph.Node {
+	parts, err := layers.Chain(net, x.Shape()[1:], b.Dtype())
+	if err != nil {
+		return b.Failf("fmgp: %w", err)
+	}
+	var found *graph.Node
+	for _, p := range parts {
+		if _, ok := p.(layers.Affine); ok && x.Dims() == 2 {
+			found = x
+		}
+		if x = p.Forward(b, x); b.Err() != nil {
+			return nil
+		}
+	}
+	return found
 }
 
 // points returns the points of inputs x [N,…] and calls tell after each batch. If they need more than

@@ -21,24 +21,16 @@ type site struct {
 // width is d, the number of values.
 func (s site) width() int { return s.shape.TotalSize() }
 
-// chain lists the layers of a network that are applied one after the other.
-func chain(net layers.Network) (all layers.Sequential) {
-	s, ok := net.(layers.Sequential)
-	if !ok {
-		return layers.Sequential{net}
-	}
-	for _, l := range s {
-		all = append(all, chain(l)...)
-	}
-	return all
-}
-
 // sites lists the places in a network for inputs of a shape each: the activations between
 // its layers, and the means over all places of an image. An activation within a residual
 // block is no place, because what follows it is not a function of it alone.
 func sites(net layers.Network, input []int, dt tensor.Dtype) (all []site, err error) {
+	list, err := layers.Chain(net, input, dt)
+	if err != nil {
+		return nil, err
+	}
 	b := graph.NewBuilder(dt)
-	x, list := b.Input("x", append([]int{1}, input...)...), chain(net)
+	x := b.Input("x", append([]int{1}, input...)...)
 	for i, l := range list {
 		u := x
 		if x = l.Forward(b, u); b.Err() != nil {

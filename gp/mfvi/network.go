@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -35,7 +36,7 @@ func (w *writer) draw(name string, signs, shared bool, shape ...int) *graph.Node
 	for i, base := 2, name; slices.ContainsFunc(w.noises, func(n *noise) bool { return n.name == name }); i++ {
 		name = fmt.Sprint(base, " ", i)
 	}
-	node := w.b.Input(name, shape...)
+	node := w.b.Input(strings.ReplaceAll(name, ":", "."), shape...) // a graph keeps colons, which names of ONNX have, for itself
 	if node != nil {
 		w.noises = append(w.noises, &noise{name, node, tensor.New(tensor.Of(w.b.Dtype()), tensor.WithShape(shape...)), signs, shared})
 	}
@@ -55,6 +56,13 @@ func (w *writer) delta(p *graph.Param) *graph.Node {
 func (w *writer) forward(net layers.Network, x *graph.Node) (*graph.Node, []layers.Update) {
 	if w.b.Err() != nil {
 		return nil, nil
+	}
+	if d, ok := net.(layers.Divisible); ok {
+		parts, err := d.Divide(x.Shape()[1:].Clone())
+		if err != nil {
+			return w.b.Failf("mfvi: %w", err), nil
+		}
+		net = parts
 	}
 	n, ok := net.(layers.Composite)
 	if !ok {

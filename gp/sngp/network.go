@@ -36,6 +36,12 @@ func newNetwork(net layers.Network, input []int) (*network, error) {
 	if !ok {
 		all = layers.Sequential{net}
 	}
+	if params := all.Params(); slices.ContainsFunc(all, divisible) && len(params) > 0 {
+		var err error
+		if all, err = layers.Chain(all, input, params[0].Value.Dtype()); err != nil {
+			return nil, fmt.Errorf("sngp: %w", err)
+		}
+	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("sngp: a network without layers")
 	}
@@ -56,6 +62,12 @@ func newNetwork(net layers.Network, input []int) (*network, error) {
 	}
 	n.units, n.output = h.Shape()[1], y.Shape()[1]
 	return n, nil
+}
+
+// divisible reports whether a layer is a network with parts of its own.
+func divisible(l layers.Network) bool {
+	_, ok := l.(layers.Divisible)
+	return ok
 }
 
 // add adds an affine layer to the list. Of layers that share weights the first counts. Another

@@ -25,6 +25,9 @@ func (r *reader) buffers() map[string]bool {
 		found[name] = isStatistic(name)
 	}
 	shifted := map[string]bool{r.Input: false} // what elementwise nodes have made of the inputs; true after a difference
+	for _, i := range r.Inputs {
+		shifted[i.Name] = false
+	}
 	for _, n := range r.Nodes {
 		var before, ok bool
 		if len(n.Inputs) > 0 && len(n.Outputs) > 0 {

@@ -8,7 +8,7 @@
 // number of times. The floating-point initialisers are the network's parameters, under their own
 // names; the running statistics of batch normalisation are its state. The number of examples is
 // free: arithmetic on shapes is carried out with the numbers of each graph. [Operators] lists
-// the operators, as opsets 11 to 21 define them.
+// the operators, as opsets 11 to 24 define them.
 //
 // A [Graph] is a layer of package layers, so that the form of such a network can be written to a
 // file, without weights, and be read again.

@@ -15,13 +15,16 @@ import (
 // Graph is a network as ONNX describes it, without its weights. It is a layer: its settings,
 // which are its fields, can be written to files, and it makes the network.
 type Graph struct {
-	Opset     int      `json:"opset"`               // version of ONNX's operators, 11 to 21
-	Input     string   `json:"input"`               // name of the inputs [B,…]
+	Opset     int      `json:"opset"`               // version of ONNX's operators, 11 to 24
+	Input     string   `json:"input"`               // name of the inputs [B,…]; "" if there are several
+	Inputs    []Input  `json:"inputs,omitempty"`    // several inputs, which are one after the other in the inputs [B,D]
 	Output    string   `json:"output"`              // name of the outputs [B,…]
 	Batch     int      `json:"batch,omitempty"`     // number of examples in the file; 0 if it is free there
 	Arrays    []Array  `json:"arrays"`              // the weights
 	Constants []Tensor `json:"constants,omitempty"` // arrays that are no weights
 	Nodes     []Node   `json:"nodes"`               // each after those whose outputs it takes
+
+	seeds map[string]value // values that are known before the first node, in a part of a graph
 }
 
 // Array describes an array of weights.
@@ -115,6 +118,9 @@ func (g Graph) check() error {
 		return fmt.Errorf("opset %d, expected %d to %d", g.Opset, minOpset, maxOpset)
 	}
 	known := names{"": true, g.Input: true}
+	if err := g.checkInputs(known); err != nil {
+		return err
+	}
 	for _, a := range g.Arrays {
 		if err := known.define(a.Name); err != nil {
 			return err
@@ -306,19 +312,50 @@ func (n *network) ByLayer() [][]*graph.Param {
 	return all
 }
 
-// LastLayer returns the parameters of the last node that takes any. If that node adds a bias to a
-// product with weights, the weights are part of the last layer.
-func (n *network) LastLayer() []*graph.Param {
+// LastLayer returns the parameters of the last node that takes any, or, where the outputs are joined of several parts, of
+// the last such node of each part. If a node adds a bias to a product with weights, the weights are part of the layer.
+func (n *network) LastLayer() (found []*graph.Param) {
+	for _, part := range n.parts(n.Output) {
+		for _, p := range n.lastBefore(part) {
+			if !slices.Contains(found, p) {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// parts returns the values that are joined to a value.
+func (n *network) parts(name string) (all []string) {
+	i := slices.IndexFunc(n.Nodes, func(node Node) bool { return slices.Contains(node.Outputs, name) })
+	if i < 0 {
+		return []string{name}
+	}
+	switch node := n.Nodes[i]; node.Op {
+	case "Concat":
+		for _, in := range node.Inputs {
+			all = append(all, n.parts(in)...)
+		}
+		return all
+	case "Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Cast":
+		return n.parts(node.Inputs[0])
+	}
+	return []string{name}
+}
+
+// lastBefore returns the parameters of the last node before a value that takes any.
+func (n *network) lastBefore(value string) []*graph.Param {
 	var found []*graph.Param
-	trainable := n.trainable()
+	trainable, needed := n.trainable(), map[string]bool{value: true}
 	want := ""
 	for _, node := range slices.Backward(n.Nodes) {
-		if want != "" && !slices.Contains(node.Outputs, want) {
+		if !slices.ContainsFunc(node.Outputs, func(name string) bool { return needed[name] }) || want != "" && !slices.Contains(node.Outputs, want) {
 			continue
 		}
 		var own []*graph.Param
 		rest := ""
 		for _, name := range node.Inputs {
+			needed[name] = true
 			if p := n.arrays[name]; trainable[p] {
 				own = append(own, p)
 			} else {

@@ -37,39 +37,26 @@ func init() {
 		"Mish":       unary((*graph.Builder).Mish, nil),
 		"HardSwish":  unary((*graph.Builder).HardSwish, nil),
 		"Softsign":   unary(func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Div(x, b.Affine(b.Abs(x), 1, 1)) }, nil),
-		"Floor":      folded(math.Floor),
-		"Ceil":       folded(math.Ceil),
-		"Round":      folded(math.RoundToEven),
-		"Not":        folded(func(x float64) float64 { return truth(x == 0) }),
 	})
 }
 
 // Pairs of elements.
 func init() {
 	add(map[string]operator{
-		"Add":            pairs((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
-		"Sub":            pairs((*graph.Builder).Sub, func(x, y float64) float64 { return x - y }),
-		"Mul":            pairs((*graph.Builder).Mul, func(x, y float64) float64 { return x * y }),
-		"Div":            div,
-		"Pow":            pow,
-		"Mod":            compare(func(x, y float64) float64 { return x - y*math.Floor(x/y) }),
-		"Max":            several(maximum, math.Max),
-		"Min":            several(minimum, math.Min),
-		"Sum":            several((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
-		"Equal":          compare(func(x, y float64) float64 { return truth(x == y) }),
-		"Less":           compare(func(x, y float64) float64 { return truth(x < y) }),
-		"LessOrEqual":    compare(func(x, y float64) float64 { return truth(x <= y) }),
-		"Greater":        compare(func(x, y float64) float64 { return truth(x > y) }),
-		"GreaterOrEqual": compare(func(x, y float64) float64 { return truth(x >= y) }),
-		"And":            compare(func(x, y float64) float64 { return x * y }),
-		"Or":             compare(math.Max),
+		"Add": pairs((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
+		"Sub": pairs((*graph.Builder).Sub, func(x, y float64) float64 { return x - y }),
+		"Mul": pairs((*graph.Builder).Mul, func(x, y float64) float64 { return x * y }),
+		"Div": div,
+		"Pow": pow,
+		"Max": several(maximum, math.Max),
+		"Min": several(minimum, math.Min),
+		"Sum": several((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
 	})
 }
 
 // Activations with settings, and reductions.
 func init() {
 	add(map[string]operator{
-		"Where":     where,
 		"Gelu":      gelu,
 		"LeakyRelu": slope("alpha", 0.01, (*graph.Builder).LeakyReLU),
 		"Elu":       slope("alpha", 1, (*graph.Builder).ELU),
@@ -94,13 +81,6 @@ func init() {
 	})
 }
 
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // unary is a function of each element; f computes constants and may be nil.
 func unary(write func(*graph.Builder, *graph.Node) *graph.Node, f func(float64) float64) operator {
 	return func(c *call) []value {
@@ -109,11 +89,6 @@ func unary(write func(*graph.Builder, *graph.Node) *graph.Node, f func(float64) 
 		}
 		return nodes(c.made(write(c.b, c.node(0))))
 	}
-}
-
-// folded is a function of constants alone.
-func folded(f func(float64) float64) operator {
-	return func(c *call) []value { return hosts(c.host(0).each(f)) }
 }
 
 func reciprocal(b *graph.Builder, x *graph.Node) *graph.Node { return b.Div(b.Fill(1, 1), x) }
@@ -157,13 +132,6 @@ func (c *call) pair(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, 
 // op says whether v is a constant that adds no axes to the other operand.
 func (c *call) op(v value) bool { return v.host != nil && len(v.host.shape) <= 1 }
 
-// compare is a function of pairs of constants, whose results are whole numbers.
-func compare(f func(x, y float64) float64) operator {
-	return func(c *call) []value {
-		return hosts(c.zip(c.host(0), c.host(1), true, f))
-	}
-}
-
 // zip is the function zip, which ends the operator where the shapes do not fit.
 func (c *call) zip(x, y *host, whole bool, f func(x, y float64) float64) *host {
 	return c.try(zip(x, y, whole, f))
@@ -177,7 +145,13 @@ func div(c *call) []value {
 		}
 		return hosts(c.zip(x, y, false, func(x, y float64) float64 { return x / y }))
 	}
-	return nodes(c.pair((*graph.Builder).Div, c.value(0), c.value(1)))
+	y := c.pair((*graph.Builder).Div, c.value(0), c.value(1))
+	for _, v := range c.in {
+		if v.host != nil && v.host.whole { // both are integers
+			y = c.made(truncate(c.b, y))
+		}
+	}
+	return nodes(y)
 }
 
 // pow has a constant exponent; a fractional one needs positive numbers.
@@ -221,28 +195,6 @@ func several(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(
 		}
 		return []value{sum}
 	}
-}
-
-// where selects by a constant condition.
-func where(c *call) []value {
-	condition := c.host(0)
-	if x, y := c.value(1), c.value(2); x.host != nil && y.host != nil {
-		yes := c.zip(condition, x.host, x.host.whole, func(k, v float64) float64 {
-			if k == 0 {
-				return math.NaN()
-			}
-			return v
-		})
-		return hosts(c.zip(yes, y.host, x.host.whole, func(v, w float64) float64 {
-			if v != v {
-				return w
-			}
-			return v
-		}))
-	}
-	yes := c.asNode(value{host: condition.each(func(k float64) float64 { return truth(k != 0) })})
-	no := c.asNode(value{host: condition.each(func(k float64) float64 { return truth(k == 0) })})
-	return nodes(c.made(c.b.Add(c.b.Mul(c.node(1), yes), c.b.Mul(c.node(2), no))))
 }
 
 func gelu(c *call) []value {

@@ -86,14 +86,19 @@ func shapeOf(c *call) []value {
 	return hosts(integers(shape[from:max(from, to)]))
 }
 
-// cast converts constants. Nodes stay as they are: the inputs may be numbers of tokens, which a
-// graph holds as floating-point numbers.
+// cast converts elements. A graph holds integers and truths as floating-point numbers.
 func cast(c *call) []value {
 	v := c.value(0)
+	to := types[int64(c.int("to", 1))]
 	if v.host == nil {
+		switch {
+		case to == raw.Bool:
+			return nodes(c.made(c.b.Step(c.b.Abs(v.node))))
+		case to != "" && !isFloat(to):
+			return nodes(c.made(truncate(c.b, v.node)))
+		}
 		return []value{v}
 	}
-	to := types[int64(c.int("to", 1))]
 	h := v.host.each(func(x float64) float64 {
 		switch {
 		case to == raw.Bool:

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
@@ -23,8 +22,11 @@ type Options struct {
 	// they are floating-point numbers: the file does not tell a table of fixed positions from a
 	// learned one.
 	Frozen []string
-	// Logits makes the input of a last Softmax the output, for networks of classes.
+	// Logits makes the input of a last Softmax or Sigmoid the output, for networks of classes.
 	Logits bool
+	// Outputs are the names of the outputs of the file that are the outputs of the network, one after the other; nil
+	// stands for the only output of the file.
+	Outputs []string
 }
 
 // File is a network that was read, with its weights.
@@ -85,14 +87,14 @@ func decode(data []byte, dir string, o Options) (*File, error) {
 	if !model.has(7) {
 		return nil, fmt.Errorf("no ONNX model: there is no graph")
 	}
-	if model.has(25) {
-		return nil, fmt.Errorf("functions in a model are not supported; export with the operators of ONNX alone")
-	}
 	r := &reader{files: &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}, o: o, weights: map[string]*Tensor{}}
 	if r.Opset, err = opset(model); err != nil {
 		return nil, err
 	}
 	g, err := model.message(7)
+	if err == nil {
+		r.functions, err = readFunctions(model, r.Opset)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +126,12 @@ type reader struct {
 	Graph
 	files   *files             // beside the file
 	o       Options            // of Read
-	input   []int              // shape of one example
+	input   []int              // shape of one example, if there is one input
 	weights map[string]*Tensor // floating-point initialisers that are arrays
 	order   []string           // names of the weights, in the order of the file
+
+	functions functions // that nodes may call
+	calls     int       // of functions
 }
 
 // read reads a GraphProto.
@@ -138,15 +143,8 @@ func (r *reader) read(g fields) error {
 	if err != nil {
 		return err
 	}
-	for m, err := range g.messages(1) {
-		var n Node
-		if err == nil {
-			n, err = readNode(m, r.files)
-		}
-		if err != nil {
-			return fmt.Errorf("node %d: %w", len(r.Nodes)+1, err)
-		}
-		r.Nodes = append(r.Nodes, n)
+	if err := r.nodes(g, 1, scope{}); err != nil {
+		return err
 	}
 	if err := r.inputs(g, constants); err != nil {
 		return err
@@ -180,92 +178,14 @@ func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
 	return constants, nil
 }
 
-// inputs finds the only input of the graph that is no initialiser.
-func (r *reader) inputs(g fields, constants map[string]bool) error {
-	var names []string
-	for v, err := range g.messages(11) {
-		if err != nil {
-			return err
-		}
-		name := v.text(1)
-		if constants[name] || r.weights[name] != nil {
-			continue
-		}
-		if names = append(names, name); len(names) == 1 {
-			if err := r.shape(v); err != nil {
-				return fmt.Errorf("input %q: %w", name, err)
-			}
-		}
-	}
-	if len(names) != 1 {
-		return fmt.Errorf("%d inputs %.200q, expected one", len(names), names)
-	}
-	r.Input = names[0]
-	return nil
-}
-
-// shape reads the shape of the input v: the number of examples, 0 if it is free, and the shape of
-// one example.
-func (r *reader) shape(v fields) error {
-	for _, num := range []protowire.Number{2, 1, 2} { // TypeProto, its tensor, the shape
-		var err error
-		if v, err = v.message(num); err != nil {
-			return err
-		}
-	}
-	var dims []int
-	for d, err := range v.messages(1) {
-		if err != nil {
-			return err
-		}
-		dims = append(dims, int(d.int(1)))
-	}
-	if len(dims) < 2 {
-		return fmt.Errorf("%d axes, expected examples and at least one axis of each", len(dims))
-	}
-	r.Batch, r.input = dims[0], dims[1:]
-	if r.o.Input != nil && (len(r.o.Input) != len(r.input) || slices.ContainsFunc(r.o.Input, func(n int) bool { return n < 1 })) {
-		return fmt.Errorf("examples of shape %v, expected %d axes", r.o.Input, len(r.input))
-	}
-	for i, n := range r.o.Input {
-		if r.input[i] != n && r.input[i] > 0 {
-			return fmt.Errorf("examples of shape %v, the file has %v", r.o.Input, r.input)
-		}
-		r.input[i] = n
-	}
-	if slices.ContainsFunc(r.input, func(n int) bool { return n < 1 }) {
-		return fmt.Errorf("the file leaves the shape of an example open (%v); state it", r.input)
-	}
-	return nil
-}
-
-func (r *reader) outputs(g fields) error {
-	count := 0
-	for v, err := range g.messages(12) {
-		if err != nil {
-			return err
-		}
-		count++
-		r.Output = v.text(1)
-	}
-	if count != 1 {
-		return fmt.Errorf("%d outputs, expected one", count)
-	}
-	if last := len(r.Nodes) - 1; r.o.Logits && last >= 0 {
-		if n := r.Nodes[last]; n.Op == "Softmax" && len(n.Inputs) == 1 && slices.Equal(n.Outputs, []string{r.Output}) {
-			r.Output = n.Inputs[0]
-		}
-	}
-	return nil
-}
-
-// readNode reads a NodeProto.
-func readNode(m fields, from *files) (Node, error) {
+// readNode reads a NodeProto, which may call a function. outer are the attributes of the function whose body has the
+// node.
+func readNode(m fields, from *files, outer map[string]Attribute, call bool) (Node, error) {
 	n := Node{Op: m.text(4), Name: m.text(3), Inputs: m.texts(1), Outputs: m.texts(2)}
 	if n.Op == "" {
 		return n, fmt.Errorf("%q names no operator", n.Name)
 	}
-	if domain := m.text(7); domain != "" && domain != "ai.onnx" {
+	if domain := m.text(7); domain != "" && domain != "ai.onnx" && !call {
 		if n.Op = domain + "::" + n.Op; operators[n.Op] == nil {
 			return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported, unless a package registers them", n.Name, shown(m.text(4)), shown(domain))
 		}
@@ -279,6 +199,12 @@ func readNode(m fields, from *files) (Node, error) {
 			return n, fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, shown(n.Op))
 		}
 		v, err := readAttribute(a, from)
+		if ref := a.text(21); ref != "" {
+			var given bool
+			if v, given = outer[ref]; !given {
+				continue
+			}
+		}
 		if err != nil {
 			return n, fmt.Errorf("%q (%s): attribute %q: %w", n.Name, shown(n.Op), name, err)
 		}
@@ -369,6 +295,9 @@ func (r *reader) file() (*File, error) {
 		}
 		r.Arrays = append(r.Arrays, Array{Name: name, Shape: t.Shape, State: state[name]})
 		f.weights[name] = t
+	}
+	if r.Inputs != nil {
+		r.input = []int{r.Graph.width()}
 	}
 	f.Form = layers.SequentialForm{Input: r.input, Layers: layers.Layers{r.Graph}}
 	out, err := layers.OutputShape(f.Form.Layers, r.input...)

@@ -17,7 +17,7 @@ import (
 // The opsets whose operators are known.
 const (
 	minOpset = 11
-	maxOpset = 21
+	maxOpset = 24
 )
 
 // value is what a name in the graph stands for: a node, or a constant.
@@ -29,6 +29,7 @@ type value struct {
 	perm   []int // axis d of node is axis perm[d] of origin
 	// node is single [1,…] repeated for all examples, if this is not nil.
 	single *graph.Node
+	truth  bool // node holds truths, 0 and 1
 }
 
 func (v value) shape() []int {
@@ -45,7 +46,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
-	values, err := g.known(x, array)
+	values, err := g.known(b, x, array)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +76,21 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 	if !ok || y.node == nil {
 		return nil, fmt.Errorf("the output %q does not depend on the input and the weights", g.Output)
 	}
+	if n := y.node; n.Dims() == 1 && n.Shape()[0] == x.Shape()[0] { // one number for each example
+		return b.Reshape(y.node, y.node.Shape()[0], 1), b.Err()
+	}
 	return y.node, b.Err()
 }
 
 // known returns the values that the first node may take: the input x, the arrays and the constants.
-func (g Graph) known(x *graph.Node, array func(Array) *graph.Node) (map[string]value, error) {
-	values := map[string]value{g.Input: {node: x}}
+func (g Graph) known(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node) (map[string]value, error) {
+	values, err := g.ends(b, x)
+	if err != nil {
+		return nil, err
+	}
+	for name, v := range g.seeds {
+		values[name] = v
+	}
 	for _, a := range g.Arrays {
 		values[a.Name] = value{node: array(a)}
 	}
@@ -116,7 +126,25 @@ func (c *call) do() (out []value, err error) {
 		}
 	}()
 	out = operators[c.Op](c)
+	for i := range out {
+		out[i].truth = c.truths()
+	}
 	return out, c.b.Err()
+}
+
+// truths reports whether the outputs are truths.
+func (c *call) truths() bool {
+	switch c.Op {
+	case "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not":
+		return true
+	case "Cast":
+		return types[int64(c.int("to", 1))] == raw.Bool
+	case "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Slice", "Gather", "Concat":
+		return len(c.in) > 0 && c.in[0].truth
+	case "Where":
+		return len(c.in) > 1 && c.in[1].truth
+	}
+	return false
 }
 
 // errStop ends an operator whose error is noted.

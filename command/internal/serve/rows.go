@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -27,18 +28,9 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	}
 	byName := make(map[string]cells, len(in))
 	for _, t := range in {
-		n, err := t.size(most)
-		if err != nil {
+		if err := v.add(byName, t, most); err != nil {
 			return rows{}, err
 		}
-		c, err := t.cells(n)
-		if err != nil {
-			return rows{}, err
-		}
-		if _, twice := byName[t.Name]; twice {
-			return rows{}, fmt.Errorf("input %q is there twice", t.Name)
-		}
-		byName[t.Name] = c
 	}
 	var columns []cells
 	given := slices.Sorted(maps.Keys(byName))
@@ -50,6 +42,54 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 		columns = append(columns, c)
 	}
 	return v.columnRows(columns, most)
+}
+
+// add adds the columns of a tensor: the tensor [n] itself or, for an input of a network that has several, its elements
+// [n,…] with names such as x.0.
+func (v *version) add(byName map[string]cells, t inputTensor, most int) error {
+	parts := v.elements(t.Name)
+	size, err := t.size(most * len(parts))
+	if err != nil {
+		return err
+	}
+	c, err := t.cells(size)
+	if err != nil {
+		return err
+	}
+	if len(parts) > 1 && (len(t.Shape) == 0 || size != t.Shape[0]*len(parts) || c.numbers == nil) {
+		return fmt.Errorf("input %q: %s of shape %v, expected %d numbers for each row", t.Name, t.Datatype, t.Shape, len(parts))
+	}
+	for k, name := range parts {
+		if _, twice := byName[name]; twice {
+			return fmt.Errorf("input %q is there twice", t.Name)
+		}
+		if len(parts) == 1 {
+			byName[name] = c
+			continue
+		}
+		own := cells{numbers: make([]float64, size/len(parts))}
+		for i := range own.numbers {
+			own.numbers[i] = c.numbers[i*len(parts)+k]
+		}
+		byName[name] = own
+	}
+	return nil
+}
+
+// elements returns the columns that hold the elements of an input of the network, and otherwise the name itself.
+func (v *version) elements(name string) (columns []string) {
+	inputs, _ := valla.InputNames(v.model.Form)
+	if slices.Contains(inputs, name) && !slices.Contains(v.columns(), name) {
+		for _, c := range v.columns() {
+			if strings.HasPrefix(c, name+".") {
+				columns = append(columns, c)
+			}
+		}
+	}
+	if columns == nil {
+		return []string{name}
+	}
+	return columns
 }
 
 // wholeRows returns the rows of one tensor of all inputs.

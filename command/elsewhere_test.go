@@ -1,0 +1,108 @@
+package command_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/npy"
+)
+
+// galleryNetwork returns the path of a network of the gallery of PyTorch.
+func galleryNetwork(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "layers", "onnx", "testdata", "gallery", name+".onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// mixedRows writes rows for the network "embeddings" as arrays of the names of its inputs, and as a table whose columns
+// have the names, in another order.
+func mixedRows(t *testing.T, dir string) {
+	t.Helper()
+	const n = 30
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, day, shop, y := make([]float64, 4*n), make([]int64, n), make([]int64, n), make([]float64, n)
+	table := "shop,x.3,y,x.2,x.1,x.0,day\n"
+	for i := range n {
+		for k := range 4 {
+			x[4*i+k] = float64(rng.IntN(1000)) / 256
+		}
+		day[i], shop[i], y[i] = rng.Int64N(7), rng.Int64N(10), float64(rng.IntN(100))/64
+		table += fmt.Sprintf("%d,%v,%v,%v,%v,%v,%d\n", shop[i], x[4*i+3], y[i], x[4*i+2], x[4*i+1], x[4*i], day[i])
+	}
+	arrays := []*tensor.Dense{
+		tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(day)),
+		tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(shop)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y)),
+	}
+	if err := npy.WriteArchive(filepath.Join(dir, "rows.npz"), []string{"x", "day", "shop", "y"}, arrays); err != nil {
+		t.Fatal(err)
+	}
+	if err := npy.WriteArchive(filepath.Join(dir, "short.npz"), []string{"x", "y"}, []*tensor.Dense{arrays[0], arrays[3]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rows.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(table, "shop,x.3,y,x.2,x.1,x.0,day", "a,b,y,c,d,e,f", 1)
+	if err := os.WriteFile(filepath.Join(dir, "other.csv"), []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSeveralInputs: arrays and columns by the names of a network's inputs give the same predictions.
+func TestSeveralInputs(t *testing.T) {
+	t.Parallel()
+	dir, net := t.TempDir(), galleryNetwork(t, "embeddings")
+	mixedRows(t, dir)
+	fit := []string{"--network", net, "--method", "lla", "--law", "gaussian", "--target", "y"}
+	must(t, dir, append([]string{"fit", "rows.npz", "--out", "a.valla"}, fit...)...)
+	must(t, dir, append([]string{"fit", "rows.csv", "--out", "b.valla"}, fit...)...)
+	want := must(t, dir, "predict", "rows.npz", "--model", "a.valla")
+	for _, args := range [][]string{{"rows.csv", "--model", "a.valla"}, {"rows.csv", "--model", "b.valla"}, {"rows.npz", "--model", "b.valla"}} {
+		if got := must(t, dir, append([]string{"predict"}, args...)...); got != want {
+			t.Errorf("%q predicts other numbers than the arrays", args)
+		}
+	}
+	r := run(t, dir, append([]string{"fit", "other.csv", "--out", "c.valla"}, fit...)...)
+	if note := "The columns are the inputs of the network in their order: x is a, b, c, d; day is e; shop is f."; r.code != 0 || !strings.Contains(r.stderr, note) {
+		t.Errorf("exit code %d, stderr %q, want the note %q", r.code, r.stderr, note)
+	}
+	fails(t, dir, 1, `"day"`, append([]string{"fit", "short.npz", "--out", "c.valla"}, fit...)...)
+}
+
+// TestOutputsOfNetworks: an output is chosen by its name, one logit has two classes, and classes of places are refused.
+func TestOutputsOfNetworks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(5, 6))
+	table := "x0,x1,x2,x3,x4,y\n"
+	for i := range 40 {
+		for range 5 {
+			table += fmt.Sprintf("%.3f,", rng.NormFloat64())
+		}
+		table += fmt.Sprintln(i % 2)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rows.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lla := []string{"fit", "rows.csv", "--target", "y", "--method", "lla", "--out", "m.valla"}
+	logit, heads := galleryNetwork(t, "logit"), galleryNetwork(t, "variance")
+	must(t, dir, append(lla, "--network", logit, "--classes")...)
+	if out := must(t, dir, "eval", "rows.csv", "--model", "m.valla"); !strings.Contains(out, "Brier") {
+		t.Errorf("eval prints %q", out)
+	}
+	must(t, dir, append(lla, "--network", logit, "--likelihood", "poisson")...)
+	fails(t, dir, 1, `2 outputs ["mean" "log_variance"], expected one; choose with --output`, append(lla, "--network", heads)...)
+	must(t, dir, append(lla, "--network", heads, "--output", "mean", "--law", "gaussian")...)
+	if out := must(t, dir, "network", "show", heads, "--output", "mean,log_variance"); !strings.Contains(out, "logvar.weight") {
+		t.Errorf("show prints %q", out)
+	}
+}

@@ -1,0 +1,134 @@
+package onnx
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/layers"
+)
+
+// documented returns the parts of the networks on the page of the gallery.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/gallery.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|[^|]*\\|[^|]*\\| (\\S*) \\|").FindAllStringSubmatch(string(page), -1) {
+		parts[row[1]] = row[2]
+	}
+	return parts
+}
+
+// kinds writes one letter for each part: D for an affine layer, N for a normalisation, A for an activation, and · for
+// another part.
+func kinds(parts layers.Sequential) (out string) {
+	for _, p := range parts {
+		switch p.(type) {
+		case layers.Affine:
+			out += "D"
+		case layers.Normaliser:
+			out += "N"
+		case layers.Site:
+			out += "A"
+		default:
+			out += "·"
+		}
+	}
+	return out
+}
+
+// TestDivide: one part after the other computes what the network computes, with its arrays, and the parts are what
+// the network was made of.
+func TestDivide(t *testing.T) {
+	want := documented(t)
+	paths, _ := filepath.Glob("testdata/gallery/*.onnx")
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".onnx")
+		t.Run(name, func(t *testing.T) {
+			o := galleryOptions[name]
+			o.Outputs = o.Outputs[:min(1, len(o.Outputs))]
+			if len(o.Outputs) == 0 {
+				o.Outputs = nil
+			}
+			f, net := readGallery(t, name+".onnx", o)
+			ref, err := npy.ReadArchive(strings.TrimSuffix(path, ".onnx") + ".npz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := layers.Chain(net, f.Form.Input, tensor.Float64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := galleryInputs(t, f, ref)
+			near(t, "outputs", forward(t, parts, x, tensor.Float64), forward(t, net, x, tensor.Float64), 1e-12)
+			if !slices.Equal(layers.Arrays(parts), layers.Arrays(net)) && len(layers.Arrays(parts)) != len(layers.Arrays(net)) {
+				t.Errorf("arrays %v, want %v", layers.Arrays(parts), layers.Arrays(net))
+			}
+			if got := kinds(parts); got != want[name] {
+				t.Errorf("parts %s, the page of the gallery has %q", got, want[name])
+			}
+			checkAffine(t, parts)
+			for _, p := range parts {
+				if _, ok := p.(layers.Divisible); ok {
+					t.Errorf("a part %v is divisible", p)
+				}
+			}
+		})
+	}
+}
+
+// checkAffine compares affine parts with their own weights handed in, and checks that they are linear in them.
+func checkAffine(t *testing.T, parts layers.Sequential) {
+	for _, p := range parts {
+		a, ok := p.(layers.Affine)
+		if !ok {
+			continue
+		}
+		w, bias := a.Weights()
+		shape := []int{2, w.Value.Shape()[0]}
+		if w.Value.Dims() == 4 {
+			shape = []int{2, w.Value.Shape()[1], 5, 5}
+		} else if first := p.(interface{ own() []Node }).own()[0]; first.Attributes["transB"].Int == 1 {
+			shape[1] = w.Value.Shape()[1]
+		}
+		if s, ok := a.(filtering); ok && s.own()[0].Attributes["group"].Int > 1 {
+			shape[1] = w.Value.Shape()[0]
+		}
+		v := make([]float64, tensor.Shape(shape).TotalSize())
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		x := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+		out := compute(t, tensor.Float64, x, 2, func(b *graph.Builder, x *graph.Node) []*graph.Node {
+			plain, twice := a.Apply(b, x, b.Param(w), nil), a.Apply(b, x, b.Scale(b.Param(w), 2), nil)
+			whole := a.Forward(b, x)
+			if bias == nil {
+				return []*graph.Node{plain, twice, whole, a.Apply(b, x, b.Param(w), nil)}
+			}
+			return []*graph.Node{plain, twice, whole, a.Apply(b, x, b.Param(w), b.Param(bias))}
+		})
+		near(t, fmt.Sprint(w.Name, " twice"), out[1], scaled(out[0], 2), 1e-12)
+		near(t, fmt.Sprint(w.Name, " applied"), out[3], out[2], 1e-12)
+	}
+}
+
+func scaled(v []float64, by float64) []float64 {
+	out := slices.Clone(v)
+	for i := range out {
+		out[i] *= by
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/raw"
+)
+
+// Input is one of several inputs of a network. One example of all inputs together is a vector: the elements of the
+// first input, row-major, then those of the second, and so on.
+type Input struct {
+	Name  string   `json:"name"`           // in the file
+	Shape []int    `json:"shape"`          // of one example; empty for one number
+	Type  raw.Type `json:"type,omitempty"` // of the elements in the file
+}
+
+// Size returns the number of elements of one example.
+func (i Input) Size() int { return product(i.Shape) }
+
+// Columns returns names of the elements of one example: the name of the input for a single number, and otherwise the
+// name with the place of the element, such as x.0 and image.0.2.3.
+func (i Input) Columns() []string {
+	if i.Size() == 1 {
+		return []string{i.Name}
+	}
+	out := make([]string, i.Size())
+	for k := range out {
+		rest, name := k, ""
+		for d := len(i.Shape) - 1; d >= 0; d-- {
+			name = fmt.Sprint(".", rest%i.Shape[d], name)
+			rest /= i.Shape[d]
+		}
+		out[k] = i.Name + name
+	}
+	return out
+}
+
+// width returns the number of elements of one example of all inputs.
+func (g Graph) width() int {
+	n := 0
+	for _, i := range g.Inputs {
+		n += i.Size()
+	}
+	return n
+}
+
+// ends returns the values of the inputs of the file for the network's inputs x.
+func (g Graph) ends(b *graph.Builder, x *graph.Node) (map[string]value, error) {
+	if g.Inputs == nil {
+		return map[string]value{g.Input: {node: x}}, nil
+	}
+	if x.Dims() != 2 || x.Shape()[1] != g.width() {
+		return nil, fmt.Errorf("inputs of shape %v, expected [B,%d] for %s", x.Shape(), g.width(), g.described())
+	}
+	values, from := map[string]value{}, 0
+	for _, i := range g.Inputs {
+		part := b.Slice(x, 1, from, from+i.Size())
+		part = b.Reshape(part, append([]int{x.Shape()[0]}, i.Shape...)...)
+		if b.Err() != nil {
+			return nil, b.Err()
+		}
+		values[i.Name] = value{node: part, truth: i.Type == raw.Bool}
+		from += i.Size()
+	}
+	return values, nil
+}
+
+// described lists the inputs, such as "x [4], day []".
+func (g Graph) described() string {
+	var parts []string
+	for _, i := range g.Inputs {
+		parts = append(parts, fmt.Sprintf("%s %v", i.Name, i.Shape))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// checkInputs returns an error for inputs that no file can have.
+func (g Graph) checkInputs(known names) error {
+	if len(g.Inputs) == 0 {
+		return nil
+	}
+	for _, i := range g.Inputs {
+		if n, err := raw.Count(i.Shape, maxHost); err != nil || n == 0 {
+			return fmt.Errorf("input %q of shape %v", i.Name, i.Shape)
+		}
+		if err := known.define(i.Name); err != nil {
+			return err
+		}
+	}
+	if g.Input != "" {
+		return fmt.Errorf("the input %q beside a list of inputs", g.Input)
+	}
+	return nil
+}
+
+// inputs finds the inputs of the graph that are no initialisers.
+func (r *reader) inputs(g fields, constants map[string]bool) error {
+	var all []Input
+	for v, err := range g.messages(11) {
+		if err != nil {
+			return err
+		}
+		name := v.text(1)
+		if constants[name] || r.weights[name] != nil {
+			continue
+		}
+		i, batch, err := readInput(v)
+		if err != nil {
+			return fmt.Errorf("input %q: %w", name, err)
+		}
+		if len(all) > 0 && batch != r.Batch {
+			return fmt.Errorf("input %q has %d examples, another input %d, expected the same number", name, batch, r.Batch)
+		}
+		r.Batch, all = batch, append(all, i)
+	}
+	switch {
+	case len(all) == 0:
+		return fmt.Errorf("no input, expected at least one")
+	case len(all) == 1 && len(all[0].Shape) > 0:
+		r.Input = all[0].Name
+		if err := r.stated(all[0].Shape); err != nil {
+			return fmt.Errorf("input %q: %w", r.Input, err)
+		}
+		return nil
+	}
+	if r.o.Input != nil {
+		return fmt.Errorf("examples of shape %v, but the file has several inputs", r.o.Input)
+	}
+	for _, i := range all {
+		if slices.ContainsFunc(i.Shape, func(n int) bool { return n < 1 }) {
+			return fmt.Errorf("input %q: the file leaves the shape of an example open (%v); export with fixed shapes", i.Name, i.Shape)
+		}
+	}
+	r.Inputs = all
+	return nil
+}
+
+// readInput reads an input: the number of examples, 0 if it is free, and the shape of one example.
+func readInput(v fields) (i Input, batch int, err error) {
+	i.Name = v.text(1)
+	for _, num := range []protowire.Number{2, 1} { // TypeProto, its tensor
+		if v, err = v.message(num); err != nil {
+			return i, 0, err
+		}
+	}
+	if i.Type = types[v.int(1)]; i.Type == "" {
+		return i, 0, fmt.Errorf("elements of ONNX's type %d, expected floating-point numbers, integers or booleans", v.int(1))
+	}
+	shape, err := v.message(2)
+	if err != nil {
+		return i, 0, err
+	}
+	i.Shape = []int{}
+	for d, err := range shape.messages(1) {
+		if err != nil {
+			return i, 0, err
+		}
+		i.Shape = append(i.Shape, int(d.int(1)))
+	}
+	if len(i.Shape) == 0 {
+		return i, 0, fmt.Errorf("no axes, expected an axis of examples")
+	}
+	batch, i.Shape = i.Shape[0], i.Shape[1:]
+	return i, batch, nil
+}
+
+// stated completes the shape of the only input by the options.
+func (r *reader) stated(shape []int) error {
+	r.input = shape
+	if r.o.Input != nil && (len(r.o.Input) != len(r.input) || slices.ContainsFunc(r.o.Input, func(n int) bool { return n < 1 })) {
+		return fmt.Errorf("examples of shape %v, expected %d axes", r.o.Input, len(r.input))
+	}
+	for i, n := range r.o.Input {
+		if r.input[i] != n && r.input[i] > 0 {
+			return fmt.Errorf("examples of shape %v, the file has %v", r.o.Input, r.input)
+		}
+		r.input[i] = n
+	}
+	if slices.ContainsFunc(r.input, func(n int) bool { return n < 1 }) {
+		return fmt.Errorf("the file leaves the shape of an example open (%v); state it", r.input)
+	}
+	return nil
+}
+
+// outputs finds the outputs that are chosen. Several become one: flattened, one after the other.
+func (r *reader) outputs(g fields) error {
+	var all []string
+	for v, err := range g.messages(12) {
+		if err != nil {
+			return err
+		}
+		all = append(all, v.text(1))
+	}
+	chosen := r.o.Outputs
+	if chosen == nil {
+		if chosen = all; len(all) != 1 {
+			return fmt.Errorf("%d outputs %.200q, expected one; choose with --output", len(all), all)
+		}
+	}
+	for i, name := range chosen {
+		if !slices.Contains(all, name) || slices.Contains(chosen[:i], name) {
+			return fmt.Errorf("output %q, expected different ones of %.200q", name, all)
+		}
+	}
+	if r.Output = chosen[0]; len(chosen) > 1 {
+		r.join(chosen)
+	}
+	if last := len(r.Nodes) - 1; r.o.Logits && last >= 0 {
+		at := slices.IndexFunc(r.Nodes, func(n Node) bool { return slices.Equal(n.Outputs, []string{r.Output}) })
+		if at >= 0 && (r.Nodes[at].Op == "Softmax" || r.Nodes[at].Op == "Sigmoid") && len(r.Nodes[at].Inputs) == 1 {
+			r.Output = r.Nodes[at].Inputs[0]
+		}
+	}
+	return nil
+}
+
+// joinedOutputs is the name of several outputs that were joined.
+const joinedOutputs = "outputs of the network"
+
+// join appends nodes that join outputs.
+func (r *reader) join(outputs []string) {
+	join := Node{Op: "Concat", Name: "join", Outputs: []string{joinedOutputs}, Attributes: map[string]Attribute{"axis": {Int: 1}}}
+	for i, name := range outputs {
+		flat := fmt.Sprint(joinedOutputs, " ", i+1)
+		r.Nodes = append(r.Nodes, Node{Op: "Flatten", Name: "join", Inputs: []string{name}, Outputs: []string{flat}})
+		join.Inputs = append(join.Inputs, flat)
+	}
+	r.Nodes, r.Output = append(r.Nodes, join), joinedOutputs
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // extreme is the number of standard deviations from which on an input counts as extreme.
@@ -37,4 +38,31 @@ func (m *Model) explainExtreme(set *data.Set, err error) error {
 		return fmt.Errorf("%s; leave this row out, or bound the column: %w", what, err)
 	}
 	return err
+}
+
+// outlierNotes returns a sentence about each feature of a table one of whose inputs in a set lies so far from the median
+// that the standardised feature says little about the other rows. It returns nothing for networks that do not scale the
+// columns of a table.
+func (m *Model) outlierNotes(set *data.Set) (notes []string) {
+	in := m.Task.Inputs
+	if in.Features == nil || in.Mean == nil || set.N() < fewest {
+		return nil
+	}
+	x, d := graph.Floats(set.X), len(in.Mean)
+	some := graph.Floats(set.Rows(holdout.Spaced(set.N(), mostWarned)).X)
+	for k := range d {
+		share := quantiles(columns(some, k, 1, d))
+		width := share(0.75) - share(0.25)
+		far, at := extreme*width, -1
+		for i := k; i < len(x) && width > 0; i += d {
+			if away := math.Abs(x[i] - share(0.5)); away > far {
+				far, at = away, i
+			}
+		}
+		if at >= 0 {
+			notes = append(notes, fmt.Sprintf("Row %d (counting from 0), feature %q: the input %g lies %.2g times as far from the median as the middle half is wide, "+
+				"so that the scaled feature hardly varies in the other rows: leave this row out, or bound the column.", at/d, in.Features[k], x[at], far/width))
+		}
+	}
+	return notes
 }

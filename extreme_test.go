@@ -36,3 +36,22 @@ func TestExtremeInput(t *testing.T) {
 		t.Errorf("error without an extreme input: %v", got)
 	}
 }
+
+// TestOutlierNotes: a training names the feature that one row far outside flattens, and no other.
+func TestOutlierNotes(t *testing.T) {
+	m, set := trained(t)
+	if notes := m.outlierNotes(set); notes != nil {
+		t.Errorf("notes %q without an outlier", notes)
+	}
+	far := set.Rows(holdout.UpTo(0, 60))
+	far.X.Float64s()[2*11+1] = -1e6
+	o := quickTrain()
+	o.Training.Validation = new(0.0)
+	got, err := Train(t.Context(), far, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(got.History[0].Notes, " "); strings.Count(notes, "the scaled feature hardly varies") != 1 || !strings.Contains(notes, `Row 11 (counting from 0), feature "b": the input -1e+06 lies `) {
+		t.Errorf("notes %q", notes)
+	}
+}

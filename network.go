@@ -78,8 +78,11 @@ func (n Network) complete() (Network, error) {
 		return n, settings.Errorf("form %q beside a form of one's own, expected one of the two", n.Form)
 	}
 	has, known := shapes[n.kind()]
+	if !known {
+		return n, settings.Errorf("form %q of the network, expected mlp, cnn, resnet and a number such as 20, FILE.json or FILE.onnx%s", n.Form, settings.Nearest(n.Form, []string{"mlp", "cnn", "resnet20"}))
+	}
 	foreign := func(f *settings.Field) bool {
-		return known && slices.Contains(shaping, f.Name) && !slices.Contains(has, f.Name)
+		return slices.Contains(shaping, f.Name) && !slices.Contains(has, f.Name)
 	}
 	for _, f := range settings.Of(&n) {
 		if f.Given() && foreign(f) {

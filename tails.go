@@ -43,12 +43,17 @@ func (m *Model) tailNotes(set *data.Set) (notes []string) {
 // tailReach returns the distance of the lowest or the highest hundredth of values from their median, in widths of their
 // middle half. It is 0 where the middle half has no width.
 func tailReach(values []float64) float64 {
-	v := slices.Sorted(slices.Values(values))
-	at := func(share float64) float64 { return v[int(math.Round(share*float64(len(v)-1)))] }
+	at := quantiles(values)
 	if width := at(0.75) - at(0.25); width > 0 {
 		return max(at(0.99)-at(0.5), at(0.5)-at(0.01)) / width
 	}
 	return 0
+}
+
+// quantiles returns a function that gives the value below which a share of values lies.
+func quantiles(values []float64) func(share float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	return func(share float64) float64 { return v[int(math.Round(share*float64(len(v)-1)))] }
 }
 
 // tailRemedies returns the settings that help against the long tail of targets: the first transform under which the tail is

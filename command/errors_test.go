@@ -101,6 +101,8 @@ func TestWrongInput(t *testing.T) {
 		{2, "sngp; did you mean valla?", "fit train.csv --model map.valla --method vala --out x.valla"},
 		{2, `found "thanh"; did you mean tanh?`, "train train.csv --out x.valla --activation thanh"},
 		{2, "censored, heteroscedastic; did you mean poisson?", "train train.csv --out x.valla --likelihood poison"},
+		{2, `form "cn" of the network, expected mlp, cnn, resnet and a number such as 20, FILE.json or FILE.onnx; did you mean cnn?`, "train train.csv --out x.valla --form cn"},
+		{2, `"dense2.bias"]; did you mean dense2.bias?`, "fit train.csv --model map.valla --out x.valla --weights dens2.bias"},
 		{1, `no column "yy"; it has "a", "b", "y"; did you mean y?`, "train train.csv --target yy --out x.valla"},
 		{2, "expected one file of data, found 0 arguments", "train --out x.valla"},
 		{2, "expected one file of data, found 2 arguments", "predict a.csv b.csv --model m.valla"},

@@ -202,15 +202,16 @@ func (d *drawer) warn(text string) {
 	d.warned = text
 }
 
-// long is the time in seconds above which the estimate of a fit names a cheaper choice.
-const long = 60
-
 // estimate returns a function that prints the time and the memory that a fit will take.
 func (d *drawer) estimate(label string) func(gp.Estimate) {
 	return func(e gp.Estimate) {
 		text := fmt.Sprintf("%s takes about %s and %s", label, seconds(e.Seconds), graph.Bytes(e.Bytes))
-		if e.Seconds > long && e.Cheaper != "" {
-			text += "; " + flagged(e.Cheaper) + " takes less"
+		switch less := flagged(e.Cheaper); {
+		case e.Seconds <= gp.Long || less == "":
+		case e.CheaperSeconds > 0:
+			text += fmt.Sprintf("; %s takes about %s", less, seconds(e.CheaperSeconds))
+		default:
+			text += "; " + less + " takes less"
 		}
 		fmt.Fprintln(d.out, "valla: estimate:", text)
 	}

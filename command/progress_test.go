@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/train"
 )
 
@@ -134,6 +135,22 @@ func TestSteps(t *testing.T) {
 		d.steps("MAP")(p)
 		if got := d.last.String(); got != want {
 			t.Errorf("line %q, want %q", got, want)
+		}
+	}
+}
+
+// The estimate of a long fit names a cheaper choice, with its time if it is known.
+func TestEstimate(t *testing.T) {
+	for want, e := range map[string]gp.Estimate{
+		"takes about 30 s and 3 MiB\n":                                           {Seconds: 30, Bytes: 3 << 20, Cheaper: "weights=last-layer", CheaperSeconds: 2},
+		"takes about 40 min and 3 MiB; --weights last-layer takes about 25 s\n":  {Seconds: 2400, Bytes: 3 << 20, Cheaper: "weights=last-layer", CheaperSeconds: 25},
+		"takes about 40 min and 3 MiB; a smaller value of --points takes less\n": {Seconds: 2400, Bytes: 3 << 20, Cheaper: "a smaller value of the setting points"},
+		"takes about 40 min and 3 MiB\n":                                         {Seconds: 2400, Bytes: 3 << 20},
+	} {
+		d, _, out := fake(false)
+		d.estimate("VaLLA 100")(e)
+		if got := out.String(); got != "valla: estimate: VaLLA 100 "+want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -12,8 +12,13 @@ import (
 type Estimate struct {
 	Seconds float64 // of the whole fit
 	Bytes   int64   // beside the data
-	Cheaper string  // a choice of settings that takes less, as a phrase; "" if there is none
+	Cheaper string  // a choice of settings that takes less, as a phrase; "" if there is none, or the fit is not Long
+
+	CheaperSeconds float64 // what the cheaper choice takes; 0: not known
 }
+
+// Long is the number of seconds above which the estimate of a fit names a cheaper choice.
+const Long = 60
 
 // Estimator is implemented by Settings that can tell beforehand what a fit takes.
 type Estimator interface {

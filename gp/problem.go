@@ -47,12 +47,8 @@ func ForwardFlops(p Problem) (int, error) {
 	if err := b.Err(); err != nil {
 		return 0, err
 	}
-	program, err := graph.Compile(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
-	if err != nil {
-		return 0, err
-	}
-	_, each := program.Flops()
-	return each, nil
+	_, each, err := graph.Cost(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
+	return each, err
 }
 
 // Examples are inputs X [N,…] and targets Y [N,W·C] in the network's units and element type, where W is

@@ -102,7 +102,8 @@ func (c *code[T]) bytes() int {
 }
 
 func (c *code[T]) twinBytes(outputs []*expr, o Options) (int, error) {
-	return planned[T](outputs, o, true)
+	bytes, _, err := planned[T](outputs, o, true)
+	return bytes, err
 }
 
 func (c *code[T]) twin(outputs []*expr, o Options) (machine, []*tensor.Dense, error) {

@@ -18,7 +18,7 @@ func TestPlan(t *testing.T) {
 		y := b.Sum(b.Square(b.Tanh(b.MatMul(x, b.Tanh(w), false, false))))
 		outputs := append(graph.Grad(b, y, x), y)
 		for _, o := range []graph.Options{{}, {Varying: []*node{x}}} {
-			plan, err := graph.Plan(b, outputs, o)
+			plan, flops, err := graph.Cost(b, outputs, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,6 +28,9 @@ func TestPlan(t *testing.T) {
 			}
 			if plan != p.Bytes() || plan == 0 {
 				t.Errorf("%v: planned %d bytes, the program holds %d", dt, plan, p.Bytes())
+			}
+			if _, each := p.Flops(); flops != each || each == 0 {
+				t.Errorf("%v: planned %d operations, the program takes %d", dt, flops, each)
 			}
 		}
 	}

@@ -104,12 +104,19 @@ func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
 // Plan returns the memory in bytes that a program of these outputs would hold, as
 // [Program.Bytes] does, without allocating it.
 func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
+	bytes, _, err := Cost(b, outputs, o)
+	return bytes, err
+}
+
+// Cost returns the memory in bytes that a program of these outputs would hold, and how many floating-point
+// operations each run of it would take, as [Program.Bytes] and [Program.Flops] do, without allocating the memory.
+func Cost(b *Builder, outputs []*Node, o Options) (bytes, flops int, err error) {
 	if probe := *b; !probe.usable("plan: outputs", outputs...) {
-		return 0, probe.err
+		return 0, 0, probe.err
 	}
 	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if b.dt == tensor.Float64 {
 		return planned[float64](exprs, o, false)
@@ -117,12 +124,12 @@ func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
 	return planned[float32](exprs, o, false)
 }
 
-func planned[T kernel.Float](outputs []*expr, o Options, twin bool) (int, error) {
+func planned[T kernel.Float](outputs []*expr, o Options, twin bool) (bytes, flops int, err error) {
 	c, err := newCompiler[T](outputs, o, twin)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return c.arena.size * int(unsafe.Sizeof(T(0))), nil
+	return c.arena.size * int(unsafe.Sizeof(T(0))), flopsOf(c.code.each), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // Names of choices of parameters, see [Choose].
@@ -35,7 +36,8 @@ func Choose(net Network, names ...string) ([]*graph.Param, error) {
 			}
 		}
 		if len(found) == 0 || slices.ContainsFunc(found, func(p *graph.Param) bool { return slices.Contains(chosen, p) }) {
-			return nil, fmt.Errorf("parameter %q is unknown or named twice; the network has %s", name, list(nameAll(all)))
+			known := nameAll(all)
+			return nil, fmt.Errorf("parameter %q is unknown or named twice; the network has %s%s", name, list(known), settings.Nearest(name, append(known, AllWeights, lastLayerWeights)))
 		}
 		chosen = append(chosen, found...)
 	}

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/go-valla/valla/gp"
@@ -39,14 +40,31 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 		solves = searched
 	}
 	e.Seconds += choice + float64(solves)*q.solving(rows)/gp.Speed()
+	if e.Seconds > gp.Long {
+		s.cheaper(ctx, p, r, o, &e)
+	}
+	return e, ctx.Err()
+}
+
+// cheaper names the cheaper choice in an estimate, with its time, if one takes half of the time at most: Kronecker
+// factors, or fewer rows.
+func (s *Settings) cheaper(ctx context.Context, p gp.Problem, r gp.Run, o options, e *gp.Estimate) {
+	less, name := *s, ""
 	switch {
 	case o.Structure != kindKFAC && o.Structure != kindDiagonal:
-		e.Cheaper = "structure=kfac"
-	case o.Subset == 0:
-		e.Cheaper = "subset=1000"
+		less.Structure, name = string(kindKFAC), "structure=kfac"
+	case o.Subset == 0 && p.Train.N() > fewRows:
+		less.Subset, name = fewRows, fmt.Sprintf("subset=%d", fewRows)
+	default:
+		return
 	}
-	return e, nil
+	if cost, err := less.Estimate(ctx, p, r); err == nil && cost.Seconds < e.Seconds/2 {
+		e.Cheaper, e.CheaperSeconds = name, cost.Seconds
+	}
 }
+
+// fewRows is the number of rows of the cheaper choice.
+const fewRows = 1000
 
 // searched is the number of factorisations that take as long as a search in one dimension, the
 // factorisation after it and the effective parameters.

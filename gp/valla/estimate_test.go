@@ -23,7 +23,7 @@ func TestEstimate(t *testing.T) {
 				t.Fatal(err)
 			}
 			b, err := many.Estimate(t.Context(), p.Problem, gp.Run{})
-			if err != nil || !(a.Seconds > 0 && b.Seconds > 10*a.Seconds) || a.Bytes < 1000 || b.Cheaper == "" || few.Iterations != 10 {
+			if err != nil || !(a.Seconds > 0 && b.Seconds > 10*a.Seconds) || a.Bytes < 1000 || a.Cheaper != "" || b.Cheaper == "" || b.CheaperSeconds >= b.Seconds/2 || few.Iterations != 10 {
 				t.Errorf("%s, %s: %+v and %+v, error %v", p.Name, optimizer, a, b, err)
 			}
 			ended, cancel := context.WithCancel(t.Context())

@@ -51,17 +51,11 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, train,
 	}
 	f := &fitting{p: p, r: r, others: others{train, held}}
 	var err error
-	if f.s, err = s.complete(p); err != nil {
+	if f.s, f.p, f.weightNotes, err = s.resolve(ctx, p, r); err != nil {
 		return nil, err
 	}
 	if f.s.Optimizer != optimizerNatural && train != nil {
 		return nil, settings.Errorf("optimizer %s beside another posterior, expected %s", f.s.Optimizer, optimizerNatural)
-	}
-	if f.s.Weights, f.weightNotes, err = gp.InformativeWeights(ctx, p, r, f.s.Weights); err != nil {
-		return nil, err
-	}
-	if f.p.Net, err = chosen(p.Net, f.s.Weights); err != nil {
-		return nil, settings.Errorf("weights: %w", err)
 	}
 	if err := f.start(ctx); err != nil {
 		return nil, err

@@ -15,29 +15,7 @@ import (
 // which are drawn from more. Nothing of that size is allocated. A mini-batch that does not fit into
 // the memory of a fit is computed in parts, down to one row at a time.
 func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, error) {
-	params := net.Params()
-	if len(params) == 0 || inducing < 1 || rows < 1 {
-		return 0, fmt.Errorf("valla: %d parameters, %d inducing points and %d rows, expected at least 1", len(params), inducing, rows)
-	}
-	dt := params[0].Value.Dtype()
-	b := graph.NewBuilder(dt)
-	out := net.Forward(b, b.Input("x", append([]int{1}, input...)...))
-	if b.Err() != nil {
-		return 0, b.Err()
-	}
-	outputs := out.Shape()[len(out.Shape())-1]
-	z := tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{inducing}, input...)...))
-	class := make([]int, inducing)
-	for i := range class {
-		class[i] = i % outputs
-	}
-	layer, err := NewLayer(jacobian.NTK{Net: net}, z, class)
-	if err != nil {
-		return 0, err
-	}
-	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, layer: layer}, outputs: outputs, width: 1, dt: dt}
-	n.picks = n.newPicks(fewOutputs)
-	g, err := n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
+	g, z, outputs, err := plannedStep(net, input, inducing, rows, false)
 	if err != nil {
 		return 0, err
 	}
@@ -46,5 +24,44 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 		runtime = 64 << 20 // what any program takes, and what kernels use as a workspace
 	)
 	arrays := layers.Count(net) + copies*z.Size() + rows*(z.Size()/inducing+outputs)
-	return runtime + int64(g.bytes) + int64(dt.Size())*int64(arrays), nil
+	return runtime + int64(g.bytes) + int64(z.Dtype().Size())*int64(arrays), nil
+}
+
+// stepFlops returns how many floating-point operations a natural-gradient step takes for the network and the kernel,
+// with a mini-batch of some rows.
+func (s *Settings) stepFlops(p gp.Problem, rows int) (int, error) {
+	g, _, _, err := plannedStep(p.Net, p.Train.X.Shape()[1:], s.Inducing, rows, s.FixInducing)
+	if err != nil {
+		return 0, err
+	}
+	return g.flops, nil
+}
+
+// plannedStep returns the graph of a natural-gradient step, made of zeros, with its inducing inputs Z and the number of
+// outputs of the network. With fixed, Z stays where it is.
+func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool) (g *inputsGraph, z *tensor.Dense, outputs int, err error) {
+	params := net.Params()
+	if len(params) == 0 || inducing < 1 || rows < 1 {
+		return nil, nil, 0, fmt.Errorf("valla: %d parameters, %d inducing points and %d rows, expected at least 1", len(params), inducing, rows)
+	}
+	dt := params[0].Value.Dtype()
+	b := graph.NewBuilder(dt)
+	out := net.Forward(b, b.Input("x", append([]int{1}, input...)...))
+	if b.Err() != nil {
+		return nil, nil, 0, b.Err()
+	}
+	outputs = out.Shape()[len(out.Shape())-1]
+	z = tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{inducing}, input...)...))
+	class := make([]int, inducing)
+	for i := range class {
+		class[i] = i % outputs
+	}
+	layer, err := NewLayer(jacobian.NTK{Net: net}, z, class)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, s: Settings{FixInducing: fixed}, layer: layer}, outputs: outputs, width: 1, dt: dt}
+	n.picks = n.newPicks(fewOutputs)
+	g, err = n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
+	return g, z, outputs, err
 }

@@ -73,6 +73,7 @@ type inputsGraph struct {
 	z, out *graph.Node    // inducing inputs, and what the program computes
 	fixed  bool           // z stays as it is, and its Jacobian is computed once
 	bytes  int            // that the program needs
+	flops  int            // operations of a run, without those of natural.answer
 }
 
 func (g *inputsGraph) options() graph.Options {
@@ -104,7 +105,7 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
 	}
 	var err error
-	g.bytes, err = graph.Plan(b, []*graph.Node{g.out}, g.options())
+	g.bytes, g.flops, err = graph.Cost(b, []*graph.Node{g.out}, g.options())
 	return g, err
 }
 

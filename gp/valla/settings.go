@@ -2,6 +2,7 @@ package valla
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 
@@ -42,11 +43,11 @@ type Settings struct {
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
 	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
 
-	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer for costly networks, from 100; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
+	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer, from 100, for networks of which a step takes more than a billion operations; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" auto:"natural 100, for regression a twentieth of the rows, from 100 to 500; adam 100" min:"1" help:"rows in a mini-batch, at most all"`
 	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, up to 0.03 for regression in less than 1000 steps; adam 0.001" above:"0" help:"learning rate of Adam at the start"`
 	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`
-	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, for costly networks a fifth; adam 100" min:"1" help:"steps from one validation to the next"`
+	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, for costly networks up to a fifth; adam 100" min:"1" help:"steps from one validation to the next"`
 	Patience      *int    `set:"patience" default:"10" min:"0" help:"validations in a row without improvement that end a fit by Adam; 0 means that none do"`
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
 }
@@ -85,6 +86,22 @@ func (s *Settings) loop() train.Config {
 		c.CheckpointEvery = adamCheckpoint
 	}
 	return c
+}
+
+// resolve returns the settings for a problem with all defaults filled in, the problem whose network has the uncertain
+// weights alone as parameters, and notes on the choice of weights.
+func (s Settings) resolve(ctx context.Context, p gp.Problem, r gp.Run) (_ Settings, _ gp.Problem, notes []string, err error) {
+	if err := s.check(p); err != nil {
+		return s, p, nil, err
+	}
+	if s.Weights, notes, err = gp.InformativeWeights(ctx, p, r, s.Weights); err != nil {
+		return s, p, nil, err
+	}
+	if p.Net, err = chosen(p.Net, s.Weights); err != nil {
+		return s, p, nil, settings.Errorf("weights: %w", err)
+	}
+	s, err = s.complete(p)
+	return s, p, notes, err
 }
 
 // complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0
@@ -126,10 +143,11 @@ const (
 	// makes fewer steps the rate is larger, at most largestRate: with 0.01 a fit of 100 steps ended
 	// at an NLL higher by up to 0.4 (yacht).
 	naturalRate, largestRate = 1e-2, 3e-2
-	// A fit to a costly network makes as many steps as come to affordable operations in forward
-	// passes of one row each, but costlySteps at least, with which a ResNet-20 on CIFAR-10 is
-	// fitted in a minute or two. It validates costlyValidations times, others validations times.
-	affordable, costlySteps        = 8e9, 100
+	// The steps of a fit take affordable operations together, a minute or two on one core, but there are costlySteps
+	// at least: these fit a ResNet-20 on CIFAR-10 in some minutes. Perceptrons on images of digits make all their steps.
+	// A fit validates validations times. A fit of fewer steps for their cost does so less often, but costlyValidations
+	// times at least.
+	affordable, costlySteps        = 2e12, 100
 	validations, costlyValidations = 20, 5
 )
 
@@ -141,12 +159,14 @@ func (s *Settings) natural(p gp.Problem) error {
 		batch = min(cmp.Or(s.BatchSize, min(max(n/batches, smallestBatch), largestBatch)), n)
 		steps = min(max(epochs*n/batch, fewestSteps), mostSteps)
 	}
-	cost, err := gp.ForwardFlops(p)
-	if err != nil {
-		return fmt.Errorf("valla: %w", err)
-	}
-	if most := max(affordable/max(cost, 1), costlySteps); most < steps {
-		steps, times = most, costlyValidations
+	if s.Iterations == 0 || s.ValidateEvery == 0 {
+		step, err := s.stepFlops(p, batch)
+		if err != nil {
+			return err
+		}
+		if most := max(affordable/max(step, 1), costlySteps); most < steps {
+			steps, times = most, min(max(most/validations, costlyValidations), validations)
+		}
 	}
 	if steps = cmp.Or(s.Iterations, steps); !classes {
 		rate = min(naturalRate*math.Sqrt(mostSteps/float64(steps)), largestRate)

@@ -162,51 +162,37 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestCostlyDefaults: a fit to a network of many operations makes fewer steps, which depend on the
-// operations, and validates fewer times; what is set stays.
+// TestCostlyDefaults: the operations of all steps of a fit are bounded, so that a fit to a network whose weights are
+// used at many places makes fewer steps and validates fewer times; what is set stays.
 func TestCostlyDefaults(t *testing.T) {
+	perceptron := layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}
+	small := layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{16, 32, 8}, Outputs: 10, Activation: "relu"}
+	residual := layers.ResNet{Channels: 3, Height: 32, Width: 32, Blocks: []int{3, 3, 3}, Outputs: 10, Shortcut: layers.Projection}
 	for _, c := range []struct {
-		depth             int // products with a matrix of 500 by 500, half a million operations each
-		classes           bool
+		form              layers.Form
 		s                 Settings
 		iterations, every int
 	}{
-		{2, true, Settings{}, 2000, 100},
-		{16, true, Settings{}, 999, 199},
-		{200, true, Settings{}, 100, 20},
-		{200, false, Settings{}, 100, 20},
-		{200, true, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7},
+		{perceptron, Settings{}, 2000, 100},
+		{small, Settings{}, 394, 20},
+		{small, Settings{Weights: []string{"last-layer"}}, 1839, 91},
+		{residual, Settings{}, 100, 20},
+		{residual, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7},
 	} {
-		p := newProblem(t, tensor.Float32, 2, c.classes)
-		p.Net = deep{weight("first", 2, 500), weight("again", 500, 500), weight("last", 500, 2), c.depth}
-		got, err := c.s.complete(p)
+		net, err := layers.Build(c.form, tensor.Float32, rand.New(rand.NewPCG(1, 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := gp.Examples{X: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(append([]int{600}, c.form.InputShape()...)...)), Y: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(600, 10))}
+		p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: e, Validation: &e}
+		got, _, _, err := c.s.resolve(t.Context(), p, gp.Run{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Iterations != c.iterations || got.ValidateEvery != c.every {
-			t.Errorf("%d products, %+v: %d iterations, validated every %d, expected %d and %d", c.depth, c.s, got.Iterations, got.ValidateEvery, c.iterations, c.every)
+			t.Errorf("%v, %+v: %d iterations, validated every %d, expected %d and %d", c.form, c.s, got.Iterations, got.ValidateEvery, c.iterations, c.every)
 		}
 	}
-}
-
-func weight(name string, shape ...int) *graph.Param {
-	return &graph.Param{Name: name, Value: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(shape...))}
-}
-
-// deep is a network that multiplies by the same matrix depth times.
-type deep struct {
-	first, again, last *graph.Param
-	depth              int
-}
-
-func (d deep) Params() []*graph.Param { return []*graph.Param{d.first, d.again, d.last} }
-
-func (d deep) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	x = b.MatMul(x, b.Param(d.first), false, false)
-	for range d.depth {
-		x = b.MatMul(x, b.Param(d.again), false, false)
-	}
-	return b.MatMul(x, b.Param(d.last), false, false)
 }
 
 // TestBadSettings: values out of range and combinations that make no sense are refused in

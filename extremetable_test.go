@@ -15,10 +15,12 @@ import (
 
 // extremeCells are functions that make the cells of a column of an extreme table.
 var extremeCells = map[string]func(i int, rng *rand.Rand) string{
-	"normal":    func(_ int, rng *rand.Rand) string { return fmt.Sprint(rng.NormFloat64()) },
-	"constant":  func(int, *rand.Rand) string { return "7" },
-	"huge":      func(_ int, rng *rand.Rand) string { return fmt.Sprint(1e300 * rng.NormFloat64()) },
-	"largest":   func(i int, _ *rand.Rand) string { return []string{"1.7976931348623157e308", "-1.7976931348623157e308"}[i%2] },
+	"normal":   func(_ int, rng *rand.Rand) string { return fmt.Sprint(rng.NormFloat64()) },
+	"constant": func(int, *rand.Rand) string { return "7" },
+	"huge":     func(_ int, rng *rand.Rand) string { return fmt.Sprint(1e300 * rng.NormFloat64()) },
+	"largest": func(i int, _ *rand.Rand) string {
+		return []string{"1.7976931348623157e308", "-1.7976931348623157e308"}[i%2]
+	},
 	"tiny":      func(_ int, rng *rand.Rand) string { return fmt.Sprint(1e-300 * rng.NormFloat64()) },
 	"denormal":  func(i int, _ *rand.Rand) string { return []string{"5e-324", "0", "-1e-320"}[i%3] },
 	"mixed":     func(_ int, rng *rand.Rand) string { return fmt.Sprint(math.Pow(10, 600*rng.Float64()-300)) },

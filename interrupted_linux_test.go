@@ -66,7 +66,7 @@ func TestInterruptedPredictions(t *testing.T) {
 	}
 	for _, how := range ownMethods() {
 		t.Run(how.Name, func(t *testing.T) {
-			f, err := m.Fit(t.Context(), set.Rows(holdout.UpTo(0, 300)), FitOptions{Settings: quickSettings(t, how), Validation: new(0.0)})
+			f, err := m.Fit(t.Context(), set.Rows(holdout.UpTo(0, 300)), FitOptions{Settings: quickSettings(t, how)})
 			if err != nil {
 				t.Fatal(err)
 			}

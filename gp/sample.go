@@ -34,7 +34,10 @@ func Sample(ctx context.Context, p JointPosterior, x *tensor.Dense, n int, rng *
 		return nil, fmt.Errorf("gp: sample: %w", err)
 	}
 	m := mean.Shape().TotalSize()
-	root, err := covarianceRoot(m, cov.Float64s())
+	root, err := covarianceRoot(ctx, m, cov.Float64s())
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("gp: sample: %w", err)
 	}
@@ -59,8 +62,8 @@ func Sample(ctx context.Context, p JointPosterior, x *tensor.Dense, n int, rng *
 // sampledTogether is the number of products between two looks at the context, some hundredths of a second.
 const sampledTogether = 1 << 29
 
-// covarianceRoot returns the lower triangular L with LLᵀ = a + jitter, a [m,m].
-func covarianceRoot(m int, a []float64) ([]float64, error) {
+// covarianceRoot returns the lower triangular L with LLᵀ = a + jitter, a [m,m]. The end of ctx is an error.
+func covarianceRoot(ctx context.Context, m int, a []float64) ([]float64, error) {
 	largest := 0.0
 	for i := range m {
 		largest = max(largest, a[i*m+i])
@@ -68,7 +71,7 @@ func covarianceRoot(m int, a []float64) ([]float64, error) {
 	if !slices.ContainsFunc(a, func(v float64) bool { return v != 0 }) {
 		return make([]float64, len(a)), nil // all variances are zero
 	}
-	if root, _ := jittered(m, a, jitters{scale: largest, first: 1e-12, end: 2e-3}); root != nil {
+	if root, _ := jittered(m, a, jitters{ctx: ctx, scale: largest, first: 1e-12, end: 2e-3}); root != nil {
 		return root, nil
 	}
 	return nil, fmt.Errorf("%w: no Cholesky factor of the %d×%d matrix with a jitter of 1e-3 of the largest variance %g",

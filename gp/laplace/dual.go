@@ -174,7 +174,9 @@ func difference(c, n int, cov, taken, low []float64) bool {
 // the root, some columns at a time.
 func (f functionFactor) squares(b batch, u factors, a, cov []float64) error {
 	c, m := b.outputs, b.size()
-	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, f.n)
+	if err := f.solve(b.ctx, false, m, a, f.n); err != nil {
+		return err
+	}
 	for _, i := range b.short {
 		kernel.Syrk(false, c, f.n, f.s, a[i*c*f.n:], f.n, 0, cov[i*c*c:], c)
 	}
@@ -198,8 +200,7 @@ func (f functionFactor) taken(b batch, u factors, out []float64, ld int) error {
 	if err := f.data.rows.cross(b, u, f.scales, out, ld); err != nil {
 		return err
 	}
-	kernel.Trsm(true, true, u.n, f.n, f.l, f.n, out, ld)
-	return nil
+	return f.solve(b.ctx, true, u.n, out, ld)
 }
 
 // root: the covariance of rows J* is, over σ₀² and with J̃* = J*T, the minimum over A of
@@ -221,7 +222,9 @@ func (f functionFactor) root(b batch, rows []float64) error {
 	if err := f.taken(b, u, a, ld); err != nil {
 		return err
 	}
-	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
+	if err := f.solve(b.ctx, false, m, a, ld); err != nil {
+		return err
+	}
 	f.data.eachTile(b.ctx, b.take(f.data.tileSize()), func(_, lo, cols int, tile []float64) {
 		kernel.Gemm(false, false, m, cols, f.n, -1, a, ld, tile, cols, 1, rows[lo:], ld)
 	})

@@ -116,7 +116,9 @@ func (f weightFactor) root(b batch, rows []float64) error {
 	}
 	m := b.size()
 	scaleColumns(rows, m, f.n, f.t)
-	kernel.Trsm(true, true, m, f.n, f.l, f.n, rows, f.n)
+	if err := f.solve(b.ctx, true, m, rows, f.n); err != nil {
+		return err
+	}
 	kernel.Scale(rows[:m*f.n], math.Sqrt(f.s), rows[:m*f.n])
 	return nil
 }

@@ -13,6 +13,13 @@ import (
 // memory.
 const maxLine = 64 << 20
 
+// maxCells is the largest number of cells of a row, and maxCell the largest number of bytes of a cell. A packed file of few
+// bytes may hold more, each of which takes memory many times.
+const (
+	maxCells = 1 << 20
+	maxCell  = 1 << 20
+)
+
 // maxEmpty is the largest number of empty lines between two rows. A packed file of few bytes may hold
 // gigabytes of them.
 const maxEmpty = 1 << 20
@@ -61,7 +68,7 @@ func (c *Cells) Read() ([][]byte, error) {
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if len(line) > 0 {
 			c.Line = c.lines
-			return c.split(line), nil
+			return c.split(line)
 		}
 	}
 	return nil, fmt.Errorf("more than %d empty lines, expected a table of text", maxEmpty)
@@ -91,17 +98,36 @@ func (c *Cells) next() ([]byte, error) {
 }
 
 // split returns the cells of a line without quotes.
-func (c *Cells) split(line []byte) [][]byte {
+func (c *Cells) split(line []byte) ([][]byte, error) {
+	if err := c.bounded(line); err != nil {
+		return nil, err
+	}
 	c.cells = c.cells[:0]
 	for {
 		at := bytes.IndexByte(line, c.comma)
 		if at < 0 {
 			c.cells = append(c.cells, line)
-			return c.cells
+			return c.cells, nil
 		}
 		c.cells = append(c.cells, line[:at])
 		line = line[at+1:]
 	}
+}
+
+// bounded returns an error for a row with too many cells or with a cell that is too large.
+func (c *Cells) bounded(row []byte) error {
+	if len(row) < min(maxCells, maxCell) {
+		return nil
+	}
+	if bytes.Count(row, []byte{c.comma}) >= maxCells {
+		return fmt.Errorf("line %d has more than %d cells, expected a table of text", c.lines, maxCells)
+	}
+	for cell := range bytes.SplitSeq(row, []byte{c.comma}) {
+		if len(cell) > maxCell {
+			return fmt.Errorf("line %d has a cell of more than %d bytes, expected a table of text", c.lines, maxCell)
+		}
+	}
+	return nil
 }
 
 // quoted splits a row whose first line has a quote. A quoted cell may hold ends of lines.
@@ -123,6 +149,9 @@ func (c *Cells) quoted(line []byte) ([][]byte, error) {
 			return nil, fmt.Errorf("line %d: a quoted cell of more than %d bytes, expected its end", first, maxLine)
 		}
 		c.row, open = append(c.row, more...), open != odd(more)
+	}
+	if err := c.bounded(c.row); err != nil {
+		return nil, err
 	}
 	cells, err := c.parse(first)
 	if err != nil {

@@ -55,3 +55,21 @@ func TestEmptyLines(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBoundedRows: a row of very many cells, or with a very large cell, is an error that names the line.
+func TestBoundedRows(t *testing.T) {
+	cell, long := strings.Repeat("1", maxCell), strings.Repeat("1", maxCell+1)
+	for text, want := range map[string]string{
+		strings.Repeat(",", maxCells-1):       "",
+		"\n" + strings.Repeat(",", maxCells):  "line 2 has more than 1048576 cells",
+		`"a"` + strings.Repeat(",", maxCells): "line 1 has more than 1048576 cells",
+		cell + ",1":                           "",
+		long + ",1":                           "line 1 has a cell of more than 1048576 bytes",
+		`"a",` + long:                         "line 1 has a cell of more than 1048576 bytes",
+	} {
+		_, err := NewCells(strings.NewReader(text), ',').Read()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.10q: error %v, want %q", text, err, want)
+		}
+	}
+}

@@ -103,15 +103,14 @@ func (r matMul) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, 
 // rows of the example's matrices a [examples,…,k]. The rows of an example share its matrices,
 // which are not repeated.
 func (r matMul) sums(b *Builder, a, ct *Node) *Node {
-	examples, rows := a.Shape()[0], ct.Shape()[0]
-	k, n, per := a.Shape()[a.Dims()-1], ct.Shape()[ct.Dims()-1], rows/examples
-	steps := size(a.Shape()) / (examples * k)
-	side := b.Reshape(b.Transpose(b.Reshape(ct, examples, per, steps, n), 0, 2, 1, 3), examples, steps, per*n)
-	all := b.Reshape(b.MatMul(b.Reshape(a, examples, steps, k), side, true, false), examples, k, per, n)
-	if r.transB {
-		return b.Reshape(b.Transpose(all, 0, 2, 3, 1), rows, n*k)
+	inSteps := func(x *Node) *Node {
+		rows, last := x.Shape()[0], x.Shape()[x.Dims()-1]
+		return b.Reshape(x, rows, size(x.Shape())/(rows*last), last)
 	}
-	return b.Reshape(b.Transpose(all, 0, 2, 1, 3), rows, k*n)
+	if r.transB {
+		a, ct = ct, a
+	}
+	return b.Apply(stepSums{r.transB}, inSteps(a), inSteps(ct))
 }
 
 func (r matMul) Forward(in []tensor.Shape, _ tensor.Shape) Loops {

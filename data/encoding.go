@@ -150,8 +150,11 @@ func (c *ColumnCode) date(days float64) string {
 
 // Plain says whether every column that is read holds numbers and no gap.
 func (e *Encoding) Plain() bool {
-	return !slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return c.Kind != Number || c.Gaps || c.Lenient })
+	return !slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return !c.Plain() })
 }
+
+// Plain says whether the column holds numbers and no gap.
+func (c ColumnCode) Plain() bool { return c.Kind == Number && !c.Gaps && !c.Lenient }
 
 // Check returns what is wrong with an encoding, which may come from a file.
 func (e *Encoding) Check() error {

@@ -13,6 +13,7 @@ type binary struct {
 	f64      pairwise[float64] // kernels for float64
 	// local returns the cotangent of input i before it is summed to its shape.
 	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node
+	onnx  string // the operator of ONNX; empty: there is none
 }
 
 // pairwise are the kernels of an operation on pairs.
@@ -79,6 +80,14 @@ func (r binary) RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer
 func (r binary) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(out, out, in[0], in[1])
 	return Loops{F32: binaryLoop(l, r.f32), F64: binaryLoop(l, r.f64)}
+}
+
+// ONNX implements ONNXForm.
+func (r binary) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	if r.onnx == "" {
+		return w.Failf("the function has no form in ONNX")
+	}
+	return w.Node(r.onnx, nil, in[0].Name, in[1].Name)
 }
 
 // spreadBlock is the number of copies that are made of an operand that stands still. They are
@@ -174,7 +183,7 @@ func products[T kernel.Float]() pairwise[T] {
 // Add returns x + y.
 func (b *Builder) Add(x, y *Node) *Node {
 	return b.Apply(binary{"add", true, sums[float32](), sums[float64](),
-		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }}, x, y)
+		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }, "Add"}, x, y)
 }
 
 // Sub returns x − y.
@@ -185,7 +194,7 @@ func (b *Builder) Sub(x, y *Node) *Node {
 				return b.Neg(ct)
 			}
 			return ct
-		}}, x, y)
+		}, "Sub"}, x, y)
 }
 
 // Mul returns the elementwise product x ∘ y.
@@ -193,7 +202,7 @@ func (b *Builder) Mul(x, y *Node) *Node { return b.Apply(mul(), x, y) }
 
 func mul() binary {
 	return binary{"mul", true, products[float32](), products[float64](),
-		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}
+		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }, "Mul"}
 }
 
 // Div returns the elementwise quotient x / y.
@@ -204,7 +213,7 @@ func (b *Builder) Div(x, y *Node) *Node {
 				return b.Div(ct, in[1])
 			}
 			return b.Neg(b.Div(b.Mul(ct, out), in[1]))
-		}}, x, y)
+		}, "Div"}, x, y)
 }
 
 // AddBias returns x + bias, bias [n] added to every row of x [..., n].

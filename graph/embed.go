@@ -67,6 +67,78 @@ func (r embed) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, b
 	return Outer{Right: b.Reshape(tables, ct.Shape()[0], size(in[0].Shape()))}, true
 }
 
+// TokenUse is a use of a table [V,E] by all places of the examples: each Jacobian row is a table of the cotangents.
+type TokenUse struct {
+	Tokens  *Node // the places in the table, [examples,T]
+	Results *Node // the cotangents, [examples·per,T,E]
+}
+
+// TokenRows returns the nodes from which RowPullback made the rows for a table of a [Builder.Embed]; the rows may
+// have been reshaped since. It returns false for other nodes.
+func TokenRows(b *Builder, rows *Node) (TokenUse, bool) {
+	n := Unshaped(rows)
+	r, _ := unwrap(n.Op())
+	if e, ok := r.(embed); !ok || !e.scatter || !e.stacked {
+		return TokenUse{}, false
+	}
+	in := Children(n)
+	at, width := in[1].Shape(), n.Shape()[2]
+	steps := size(at[1:])
+	return TokenUse{b.Reshape(in[1], at[0], steps), b.Reshape(in[0], in[0].Shape()[0], steps, width)}, true
+}
+
+// sameTokens is 1 where two numbers mean the same row of a table, else 0: of places [B,T] and [B,U], [B,T,U].
+type sameTokens struct{ rows int } // of the table
+
+func (r sameTokens) Key() string { return fmt.Sprint("same tokens of ", r.rows) }
+
+func (r sameTokens) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	if len(in[0]) != 2 || len(in[1]) != 2 || in[0][0] != in[1][0] {
+		return nil, fmt.Errorf("shapes %v and %v, expected [B,T] and [B,U]", in[0], in[1])
+	}
+	return append(in[0].Clone(), in[1][1]), nil
+}
+
+func (r sameTokens) Pullback(*Builder, int, []*Node, *Node, *Node) *Node { return nil }
+
+func (r sameTokens) RowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] && batched[1] }
+
+func (r sameTokens) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: sameTokensLoop[float32](r, in), F64: sameTokensLoop[float64](r, in)}
+}
+
+func sameTokensLoop[T kernel.Float](r sameTokens, in []tensor.Shape) func(y []T, x [][]T) error {
+	n, m := in[0][1], in[1][1]
+	others := make([]int, m)
+	return func(y []T, x [][]T) error {
+		clear(y)
+		for row := range in[0][0] {
+			var err error
+			for i := range others {
+				if others[i], err = place(x[1][row*m+i], r.rows); err != nil {
+					return err
+				}
+			}
+			for i := range n {
+				at, err := place(x[0][row*n+i], r.rows)
+				if err != nil {
+					return err
+				}
+				for k, other := range others {
+					if other == at {
+						y[(row*n+i)*m+k] = 1
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// SameTokens returns 1 where places x [B,T] and y [B,U] mean the same row of a table of rows rows, see [Builder.Embed],
+// else 0: [B,T,U].
+func (b *Builder) SameTokens(rows int, x, y *Node) *Node { return b.Apply(sameTokens{rows}, x, y) }
+
 func (r embed) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: embedLoop[float32](r, in, out), F64: embedLoop[float64](r, in, out)}
 }

@@ -22,7 +22,7 @@ func RunRewritten(o Options, outputs, leaves []*Node, in [][]float64) ([][]float
 }
 
 func runRewritten[T kernel.Float](o Options, outputs, leaves []*Node, in [][]float64) ([][]float64, error) {
-	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
+	exprs, err := rewritten(Ancestors(outputs...), outputs, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func evaluated[T kernel.Float](e *expr, vals map[*expr][]T, leaves []*Node, in [
 // run, by the definition: a reshape is free, and an output that is a leaf, reshaped or
 // not, is copied in each run.
 func RewrittenSteps(outputs, varying []*Node) (once, each int) {
-	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{Varying: varying})
+	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{Varying: varying}, true)
 	if err != nil {
 		panic(err)
 	}
@@ -98,7 +98,7 @@ func isReshape(e *expr) bool {
 // Listing returns the operations that Compile makes of outputs, with the lines of their
 // operands; the last lines name the outputs.
 func Listing(outputs ...*Node) []string {
-	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{})
+	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{}, true)
 	if err != nil {
 		panic(err)
 	}

@@ -51,6 +51,27 @@ func (r gather) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: gatherLoop[float32](r, outer, width), F64: gatherLoop[float64](r, outer, width)}
 }
 
+// ONNX implements ONNXForm. Places to which several parts are added are a product with zeros and ones.
+func (r gather) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	x := in[0]
+	if !r.scatter {
+		return w.Node("Gather", attr("axis", r.axis), x.Name, w.Ints(r.at...))
+	}
+	last := len(x.Shape) - 1
+	perm := make([]int, len(x.Shape))
+	for d := range perm {
+		perm[d] = d
+	}
+	perm[r.axis], perm[last] = last, r.axis
+	table := make([]float64, len(r.at)*r.extent)
+	for i, k := range r.at {
+		table[i*r.extent+k] = 1
+	}
+	x = w.Transpose(x, perm...)
+	x.Name = w.Node("MatMul", nil, x.Name, w.Array(table, len(r.at), r.extent))
+	return w.Transpose(x, perm...).Name
+}
+
 func gatherLoop[T kernel.Float](r gather, outer, width int) func(y []T, x [][]T) error {
 	n := len(r.at)
 	return func(y []T, x [][]T) error {

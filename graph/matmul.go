@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/onnxfile"
 	"gorgonia.org/tensor"
 )
 
@@ -101,19 +103,40 @@ func (r matMul) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, 
 // rows of the example's matrices a [examples,…,k]. The rows of an example share its matrices,
 // which are not repeated.
 func (r matMul) sums(b *Builder, a, ct *Node) *Node {
-	examples, rows := a.Shape()[0], ct.Shape()[0]
-	k, n, per := a.Shape()[a.Dims()-1], ct.Shape()[ct.Dims()-1], rows/examples
-	steps := size(a.Shape()) / (examples * k)
-	side := b.Reshape(b.Transpose(b.Reshape(ct, examples, per, steps, n), 0, 2, 1, 3), examples, steps, per*n)
-	all := b.Reshape(b.MatMul(b.Reshape(a, examples, steps, k), side, true, false), examples, k, per, n)
-	if r.transB {
-		return b.Reshape(b.Transpose(all, 0, 2, 3, 1), rows, n*k)
+	inSteps := func(x *Node) *Node {
+		rows, last := x.Shape()[0], x.Shape()[x.Dims()-1]
+		return b.Reshape(x, rows, size(x.Shape())/(rows*last), last)
 	}
-	return b.Reshape(b.Transpose(all, 0, 2, 1, 3), rows, k*n)
+	if r.transB {
+		a, ct = ct, a
+	}
+	return b.Apply(stepSums{r.transB}, inSteps(a), inSteps(ct))
 }
 
 func (r matMul) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: gemmLoop[float32](r, in), F64: gemmLoop[float64](r, in)}
+}
+
+// ONNX implements ONNXForm. A stack that is multiplied by one matrix broadcasts it.
+func (r matMul) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	x, y := in[0], in[1]
+	if len(x.Shape) == 2 && (r.transA || r.transB) {
+		var attrs []onnxfile.Attr
+		for name, set := range map[string]bool{"transA": r.transA, "transB": r.transB} {
+			if set {
+				attrs = append(attrs, attr(name, 1)...)
+			}
+		}
+		slices.SortFunc(attrs, func(a, b onnxfile.Attr) int { return cmp.Compare(a.Name, b.Name) })
+		return w.Node("Gemm", attrs, x.Name, y.Name)
+	}
+	if r.transA {
+		x = w.swapped(x)
+	}
+	if r.transB {
+		y = w.swapped(y)
+	}
+	return w.Node("MatMul", nil, x.Name, y.Name)
 }
 
 func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) error {
@@ -153,6 +176,11 @@ func (gram) RowWise(batched []bool, in []tensor.Shape) bool { return len(in[0]) 
 
 func (gram) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: gramLoop[float32](in[0]), F64: gramLoop[float64](in[0])}
+}
+
+// ONNX implements ONNXForm.
+func (gram) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	return w.Node("MatMul", nil, in[0].Name, w.swapped(in[0]).Name)
 }
 
 func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {

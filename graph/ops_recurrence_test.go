@@ -27,11 +27,47 @@ func recurrenceCases() (cases []graphtest.Case) {
 				return b.Recurrence(cell, reverse, in[0], in[1], in[2], first)
 			}
 			cases = append(cases, graphtest.Case{
-				Name: fmt.Sprintf("recurrence %s with %d operands", cell, len(shapes)), Shapes: shapes, Shape: []int{batch, steps, cell.States() * units},
+				NoONNX: true, Name: fmt.Sprintf("recurrence %s with %d operands", cell, len(shapes)), Shapes: shapes, Shape: []int{batch, steps, cell.States() * units},
 				Build: build,
 				Naive: func(in arrays) []float64 { return naiveRecurrence(cell, reverse, in, batch, steps, units) },
 			})
 		}
+	}
+	return append(cases, stepSumCases()...)
+}
+
+// stepSumCases: Jacobian rows of weights that steps share, with several rows for each example on either side.
+func stepSumCases() (cases []graphtest.Case) {
+	for _, transposed := range []bool{false, true} {
+		cases = append(cases, graphtest.Case{
+			Name: fmt.Sprint("sums over steps ", transposed), Shapes: [][]int{{2, 3, 2}, {4, 3, 5}}, Shape: []int{4, 10},
+			Build: func(b *builder, in []*node) *node {
+				w := b.Const("w", make([]float64, 10), 2, 5)
+				if transposed {
+					w = b.Const("v", make([]float64, 10), 5, 2)
+				}
+				y := b.MatMul(in[0], w, false, transposed)
+				o, _ := graph.RowPullback(b, y.Op(), 1, []*node{in[0], w}, y, in[1])
+				return o.Right
+			},
+			Naive: func(in arrays) []float64 {
+				rows := make([]float64, 40)
+				for r := range 4 {
+					for t := range 3 {
+						for i := range 2 {
+							for k := range 5 {
+								to := i*5 + k
+								if transposed {
+									to = k*2 + i
+								}
+								rows[r*10+to] += in[0][(r/2*3+t)*2+i] * in[1][(r*3+t)*5+k]
+							}
+						}
+					}
+				}
+				return rows
+			},
+		})
 	}
 	return cases
 }

@@ -58,7 +58,7 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 		p.leaves[n] = isLeaf(n)
 	}
 	var err error
-	if p.exprs, err = rewritten(order, outputs, o); err != nil {
+	if p.exprs, err = rewritten(order, outputs, o, true); err != nil {
 		return nil, err
 	}
 	if b.dt == tensor.Float64 {
@@ -88,8 +88,8 @@ func (p *Program) twin() (*Program, error) {
 // and its twins run at the same time.
 func (p *Program) prime() error { return p.m.prime() }
 
-// rewritten returns the expressions of outputs, which are among the nodes of order.
-func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
+// rewritten returns the expressions of outputs, which are among the nodes of order. panels is for takeOut.
+func rewritten(order, outputs []*Node, o Options, panels bool) ([]*expr, error) {
 	of, err := rewrite(order, o)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
 	for i, n := range outputs {
 		exprs[i] = of[n]
 	}
-	return takeOut(exprs, o), nil
+	return takeOut(exprs, o, panels), nil
 }
 
 // Plan returns the memory in bytes that a program of these outputs would hold, as
@@ -114,7 +114,7 @@ func Cost(b *Builder, outputs []*Node, o Options) (bytes, flops int, err error) 
 	if probe := *b; !probe.usable("plan: outputs", outputs...) {
 		return 0, 0, probe.err
 	}
-	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
+	exprs, err := rewritten(Ancestors(outputs...), outputs, o, true)
 	if err != nil {
 		return 0, 0, err
 	}

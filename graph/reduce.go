@@ -37,6 +37,22 @@ func (r sumTo) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: sumLoop[float32](l), F64: sumLoop[float64](l)}
 }
 
+// ONNX implements ONNXForm.
+func (sumTo) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	return w.Reshape(w.sum(in[0], summedAxes(in[0].Shape, out)...), out...).Name
+}
+
+// summedAxes returns the axes along which an array is summed to the shape to.
+func summedAxes(from, to []Extent) []int {
+	var axes []int
+	for d, e := range from {
+		if k := d - len(from) + len(to); !e.one() && (k < 0 || to[k].one()) {
+			axes = append(axes, d)
+		}
+	}
+	return axes
+}
+
 func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 	n, still := l.inner(), l.step(0) == 0
 	return reduced(l, func(y []T, x [][]T, off, step []int, count int) {
@@ -75,6 +91,11 @@ func (r broadcastTo) RowWise(_ []bool, in []tensor.Shape) bool { return sameRows
 func (r broadcastTo) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(out, out, in[0])
 	return Loops{F32: spreadLoop[float32](l), F64: spreadLoop[float64](l)}
+}
+
+// ONNX implements ONNXForm.
+func (broadcastTo) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	return w.Expand(in[0], out...).Name
 }
 
 func spreadLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {

@@ -10,16 +10,16 @@ type sumParts struct {
 	*rewriter
 	made   map[*expr]*expr // the new expression of each old one
 	formed map[*expr]bool  // expressions with a use other than in a sum of products
-	varies map[*expr]bool  // expressions that change from run to run; nil: all
+	varies map[*expr]bool  // expressions that change from run to run; nil: no matrix becomes panels
 }
 
 // takeOut returns the outputs with small factors taken out of sums: they multiply the sum
-// instead of its terms. It does so if nothing else uses the large product. Matrices that stay as
-// they are from run to run become panels.
-func takeOut(outputs []*expr, o Options) []*expr {
+// instead of its terms. It does so if nothing else uses the large product. With panels set, matrices that
+// stay as they are from run to run become panels.
+func takeOut(outputs []*expr, o Options, panels bool) []*expr {
 	order := needed(outputs)
 	p := &sumParts{rewriter: newRewriter(o), made: make(map[*expr]*expr, len(order)), formed: make(map[*expr]bool)}
-	if o.Varying != nil {
+	if o.Varying != nil && panels {
 		p.varies = changing(order, o.Varying)
 	}
 	for _, e := range outputs {

@@ -32,6 +32,11 @@ func (r reshape) RowWise(_ []bool, in []tensor.Shape) bool {
 
 func (r reshape) Forward([]tensor.Shape, tensor.Shape) Loops { return copying() }
 
+// ONNX implements ONNXForm.
+func (reshape) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	return w.Reshape(in[0], out...).Name
+}
+
 // copying is the loop of an operation that keeps the elements as they are.
 func copying() Loops {
 	return Loops{
@@ -108,6 +113,11 @@ func (r transpose) RowWise([]bool, []tensor.Shape) bool { return len(r.perm) > 0
 
 func (r transpose) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: transposeLoop[float32](r.perm, in[0], out), F64: transposeLoop[float64](r.perm, in[0], out)}
+}
+
+// ONNX implements ONNXForm.
+func (r transpose) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	return w.Transpose(in[0], r.perm...).Name
 }
 
 // transposeLoop transposes matrices whose rows lie along the last axis of the input
@@ -197,6 +207,35 @@ func (r window) RowWise([]bool, []tensor.Shape) bool { return r.axis > 0 }
 
 func (r window) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: windowLoop[float32](r, in[0], out), F64: windowLoop[float64](r, in[0], out)}
+}
+
+// ONNX implements ONNXForm. An array that is put into zeros in steps is gathered from itself and a zero behind it.
+func (r window) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	x := in[0]
+	switch {
+	case !r.pad:
+		end := r.from + (r.extent-1)*r.step + 1
+		return w.Node("Slice", nil, x.Name, w.Ints(r.from), w.Ints(end), w.Ints(r.axis), w.Ints(r.step))
+	case r.step == 1:
+		small := w.fixed(x.Shape[r.axis])[0]
+		return w.padded(x, r.axis, r.from, r.extent-small-r.from)
+	}
+	small := w.fixed(x.Shape[r.axis])[0]
+	at := make([]int, r.extent)
+	for i := range at {
+		k := i - r.from
+		if at[i] = small; k >= 0 && k%r.step == 0 && k/r.step < small {
+			at[i] = k / r.step
+		}
+	}
+	return w.Node("Gather", attr("axis", r.axis), w.padded(x, r.axis, 0, 1), w.Ints(at...))
+}
+
+// padded puts zeros before and after x along an axis.
+func (w *ONNX) padded(x ONNXValue, axis, before, after int) string {
+	pads := make([]int, 2*len(x.Shape))
+	pads[axis], pads[len(x.Shape)+axis] = before, after
+	return w.Node("Pad", attr("mode", "constant"), x.Name, w.Ints(pads...), w.Number(0))
 }
 
 func windowLoop[T kernel.Float](r window, in, out tensor.Shape) func(y []T, x [][]T) error {
@@ -305,6 +344,15 @@ func (r concat) RowWise(batched []bool, _ []tensor.Shape) bool {
 
 func (r concat) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: concatLoop[float32](r.axis, in), F64: concatLoop[float64](r.axis, in)}
+}
+
+// ONNX implements ONNXForm.
+func (r concat) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	names := make([]string, len(in))
+	for i, v := range in {
+		names[i] = v.Name
+	}
+	return w.Node("Concat", attr("axis", r.axis), names...)
 }
 
 func concatLoop[T kernel.Float](axis int, in []tensor.Shape) func(y []T, x [][]T) error {

@@ -30,6 +30,11 @@ func (logSoftmax) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: logSoftmaxLoop[float32](n), F64: logSoftmaxLoop[float64](n)}
 }
 
+// ONNX implements ONNXForm.
+func (logSoftmax) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	return w.Node("LogSoftmax", attr("axis", len(in[0].Shape)-1), in[0].Name)
+}
+
 // logSoftmaxLoop subtracts the row's maximum first, so that nothing overflows.
 func logSoftmaxLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
 	e, sum := make([]T, n), make([]T, 1)

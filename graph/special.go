@@ -11,7 +11,15 @@ import (
 
 // Log1p returns log(1 + x), with all digits also where x is almost 0.
 func (b *Builder) Log1p(x *Node) *Node {
-	return b.special("log1p", math.Log1p, func(b *Builder, x, _, ct *Node) *Node { return b.Div(ct, b.Affine(x, 1, 1)) }, x)
+	return b.pointwise(Pointwise{Name: "log1p", F32: each[float32](math.Log1p), F64: each[float64](math.Log1p), ONNX: log1pONNX,
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Div(ct, b.Affine(x, 1, 1)) }}, x)
+}
+
+// log1pONNX is log u + (x − (u − 1))/u with u = 1 + x, whose second term is what the sum u has lost of x.
+func log1pONNX(w *ONNX, x string) string {
+	u := w.Node("Add", nil, x, w.Number(1))
+	lost := w.Node("Sub", nil, x, w.Node("Sub", nil, u, w.Number(1)))
+	return w.Node("Add", nil, w.Node("Log", nil, u), w.Node("Div", nil, lost, u))
 }
 
 // LogPhi returns log Φ(x), where Φ is the distribution function of N(0,1). Its derivative is
@@ -92,7 +100,7 @@ func (b *Builder) rising(n int, x, y *Node) *Node {
 				return b.Mul(ct, b.rising(n+1, in[0], in[1]))
 			}
 			return b.Mul(ct, b.Polygamma(n, b.Add(in[0], in[1])))
-		}}, x, y)
+		}, ""}, x, y)
 }
 
 // LogRising returns log Γ(x + y) − log Γ(x) of two numbers.
@@ -165,6 +173,14 @@ func (logSumExp) RowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) >
 func (logSumExp) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	n := in[0][len(in[0])-1]
 	return Loops{F32: logSumExpLoop[float32](n), F64: logSumExpLoop[float64](n)}
+}
+
+// ONNX implements ONNXForm. It subtracts the row's maximum first.
+func (logSumExp) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	x := in[0]
+	top := w.Node("ReduceMax", append(attr("axes", []int{len(x.Shape) - 1}), attr("keepdims", 1)...), x.Name)
+	e := ONNXValue{w.Node("Exp", nil, w.Node("Sub", nil, x.Name, top)), x.Shape}
+	return w.Node("Add", nil, top, w.Node("Log", nil, w.sum(e, len(x.Shape)-1).Name))
 }
 
 // logSumExpLoop subtracts the row's maximum first, so that nothing overflows.

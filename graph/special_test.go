@@ -34,7 +34,7 @@ func specialCases() []graphtest.Case {
 		{"trigamma", func(b *builder, x *node) *node { return b.Polygamma(1, x) }, func(x float64) float64 { return mathext.Zeta(2, x) }, positive},
 	} {
 		cases = append(cases, graphtest.Case{
-			Name: r.name, Shapes: [][]int{{3, 1, 5}}, Prepare: r.prepare,
+			Name: r.name, Shapes: [][]int{{3, 1, 5}}, Prepare: r.prepare, NoONNX: r.name != "log1p" && r.name != "log sum exp",
 			Build: func(b *builder, in []*node) *node { return r.op(b, in[0]) },
 			Naive: func(in arrays) []float64 {
 				out := make([]float64, len(in[0]))
@@ -47,7 +47,7 @@ func specialCases() []graphtest.Case {
 	}
 	for _, s := range [][2][]int{{{2, 3}, {2, 3}}, {{1}, {2, 3}}, {{4, 3}, {4, 1}}} {
 		cases = append(cases, graphtest.Case{
-			Name: fmt.Sprint("log rising ", s), Shapes: s[:], Prepare: positive,
+			Name: fmt.Sprint("log rising ", s), Shapes: s[:], Prepare: positive, NoONNX: true,
 			Build: func(b *builder, in []*node) *node { return b.LogRising(in[0], in[1]) },
 			Naive: func(in arrays) []float64 {
 				return naiveBroadcast(in, s, func(x, y float64) float64 { return lgamma(x+y) - lgamma(x) })

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -83,6 +84,34 @@ func (r pick) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 		n = out[len(out)-1]
 	}
 	return Loops{F32: pickLoop[float32](r, n), F64: pickLoop[float64](r, n)}
+}
+
+// ONNX implements ONNXForm.
+func (r pick) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	x, last := in[0], len(in[0].Shape)-1
+	if !r.spread {
+		n := w.fixed(x.Shape[last])[0]
+		x = w.Reshape(x, append(slices.Clone(x.Shape[:last-1]), Extent{Fixed: n * n})...)
+		return w.Node("Gather", attr("axis", last-1), x.Name, w.Ints(r.index(n)...))
+	}
+	n := w.fixed(out[last])[0]
+	flat := append(slices.Clone(x.Shape[:last]), Extent{Fixed: n * n})
+	y := w.Node("Gather", attr("axis", last), w.padded(x, last, 0, 1), r.spreadIndex(w, n))
+	return w.Reshape(ONNXValue{y, flat}, out...).Name
+}
+
+// spreadIndex returns the number of the picked element at each place of an n×n matrix [n·n], and the number of elements, behind which
+// there is a zero, where nothing is picked. It is computed from the numbers of rows and columns, to take no room in a file.
+func (r pick) spreadIndex(w *ONNX, n int) string {
+	numbers := w.Node("Range", nil, w.places([]int{0}), w.places([]int{n}), w.places([]int{1}))
+	row := w.Node("Reshape", nil, numbers, w.Ints(n, 1))
+	column := w.Node("Reshape", nil, numbers, w.Ints(1, n))
+	number, has := row, w.Node("Equal", nil, row, column)
+	if r.triangle {
+		before := w.Node("Div", nil, w.Node("Mul", nil, row, w.Node("Add", nil, row, w.Ints(1))), w.Ints(2))
+		number, has = w.Node("Add", nil, before, column), w.Node("LessOrEqual", nil, column, row)
+	}
+	return w.Node("Reshape", nil, w.Node("Where", nil, has, number, w.Ints(r.count(n))), w.Ints(n*n))
 }
 
 func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {

@@ -20,6 +20,13 @@ type Pointwise struct {
 	F64 func(dst, src []float64) // see F32
 	// Grad writes ct·f'(x) in terms of x, of y = f(x), or of both.
 	Grad func(b *Builder, x, y, ct *Node) *Node
+	// ONNX writes the function as nodes of ONNX and returns the name of the result; nil: it has no form in ONNX.
+	ONNX func(w *ONNX, x string) string
+}
+
+// operator is the ONNX form of a function that is an operator of ONNX.
+func operator(name string) func(w *ONNX, x string) string {
+	return func(w *ONNX, x string) string { return w.Node(name, nil, x) }
 }
 
 // Op returns the operation for [Builder.Apply].
@@ -50,6 +57,14 @@ func (p pointwise) Forward([]tensor.Shape, tensor.Shape) Loops {
 	return Loops{F32: pointwiseLoop(p.F32), F64: pointwiseLoop(p.F64)}
 }
 
+// ONNX implements ONNXForm.
+func (p pointwise) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	if p.Pointwise.ONNX == nil {
+		return w.Failf("the function has no form in ONNX")
+	}
+	return p.Pointwise.ONNX(w, in[0].Name)
+}
+
 func pointwiseLoop[T kernel.Float](f func(dst, src []T)) func(y []T, x [][]T) error {
 	if f == nil {
 		return nil
@@ -77,26 +92,26 @@ func isPointwise(op any) bool {
 
 // Tanh returns tanh x.
 func (b *Builder) Tanh(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "tanh", F32: kernel.Tanh[float32], F64: kernel.Tanh[float64],
+	return b.pointwise(Pointwise{Name: "tanh", ONNX: operator("Tanh"), F32: kernel.Tanh[float32], F64: kernel.Tanh[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Affine(b.Square(y), -1, 1)) }}, x)
 }
 
 // ReLU returns max(x, 0). Its derivative at 0 is 0.
 func (b *Builder) ReLU(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "relu", F32: kernel.ReLU[float32], F64: kernel.ReLU[float64],
+	return b.pointwise(Pointwise{Name: "relu", ONNX: operator("Relu"), F32: kernel.ReLU[float32], F64: kernel.ReLU[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Step(x)) }}, x)
 }
 
 // Step returns 1 where x > 0 and 0 elsewhere. Its derivative is 0.
 func (b *Builder) Step(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "step", F32: kernel.Step[float32], F64: kernel.Step[float64],
+	return b.pointwise(Pointwise{Name: "step", ONNX: stepONNX, F32: kernel.Step[float32], F64: kernel.Step[float64],
 		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
 }
 
 // Detach returns x, whose derivative counts as 0: what depends on x through it takes x for a
 // constant.
 func (b *Builder) Detach(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "detach", F32: duplicate[float32], F64: duplicate[float64],
+	return b.pointwise(Pointwise{Name: "detach", ONNX: func(_ *ONNX, x string) string { return x }, F32: duplicate[float32], F64: duplicate[float64],
 		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
 }
 
@@ -104,7 +119,7 @@ func duplicate[T kernel.Float](dst, src []T) { copy(dst, src) }
 
 // Erf returns the error function of x, 2/√π ∫₀ˣ exp(−t²) dt.
 func (b *Builder) Erf(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "erf", F32: kernel.Erf[float32], F64: kernel.Erf[float64],
+	return b.pointwise(Pointwise{Name: "erf", ONNX: erfONNX, F32: kernel.Erf[float32], F64: kernel.Erf[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node {
 			return b.Mul(ct, b.Scale(b.Exp(b.Neg(b.Square(x))), 2/math.Sqrt(math.Pi)))
 		}}, x)
@@ -112,49 +127,49 @@ func (b *Builder) Erf(x *Node) *Node {
 
 // Softplus returns log(1 + eˣ), without overflow.
 func (b *Builder) Softplus(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "softplus", F32: kernel.Softplus[float32], F64: kernel.Softplus[float64],
+	return b.pointwise(Pointwise{Name: "softplus", ONNX: softplusONNX, F32: kernel.Softplus[float32], F64: kernel.Softplus[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Sigmoid(x)) }}, x)
 }
 
 // Sigmoid returns 1/(1 + e⁻ˣ).
 func (b *Builder) Sigmoid(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "sigmoid", F32: kernel.Sigmoid[float32], F64: kernel.Sigmoid[float64],
+	return b.pointwise(Pointwise{Name: "sigmoid", ONNX: sigmoidONNX, F32: kernel.Sigmoid[float32], F64: kernel.Sigmoid[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Sub(y, b.Square(y))) }}, x)
 }
 
 // Sin returns sin x, x in radians.
 func (b *Builder) Sin(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "sin", F32: kernel.Sin[float32], F64: kernel.Sin[float64],
+	return b.pointwise(Pointwise{Name: "sin", ONNX: operator("Sin"), F32: kernel.Sin[float32], F64: kernel.Sin[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Cos(x)) }}, x)
 }
 
 // Cos returns cos x, x in radians.
 func (b *Builder) Cos(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "cos", F32: kernel.Cos[float32], F64: kernel.Cos[float64],
+	return b.pointwise(Pointwise{Name: "cos", ONNX: operator("Cos"), F32: kernel.Cos[float32], F64: kernel.Cos[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Neg(b.Mul(ct, b.Sin(x))) }}, x)
 }
 
 // Exp returns eˣ.
 func (b *Builder) Exp(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "exp", F32: kernel.Exp[float32], F64: kernel.Exp[float64],
+	return b.pointwise(Pointwise{Name: "exp", ONNX: operator("Exp"), F32: kernel.Exp[float32], F64: kernel.Exp[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, y) }}, x)
 }
 
 // Log returns the natural logarithm of x.
 func (b *Builder) Log(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "log", F32: kernel.Log[float32], F64: kernel.Log[float64],
+	return b.pointwise(Pointwise{Name: "log", ONNX: operator("Log"), F32: kernel.Log[float32], F64: kernel.Log[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Div(ct, x) }}, x)
 }
 
 // Sqrt returns √x.
 func (b *Builder) Sqrt(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "sqrt", F32: kernel.Sqrt[float32], F64: kernel.Sqrt[float64],
+	return b.pointwise(Pointwise{Name: "sqrt", ONNX: operator("Sqrt"), F32: kernel.Sqrt[float32], F64: kernel.Sqrt[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Div(ct, b.Scale(y, 2)) }}, x)
 }
 
 // Square returns x².
 func (b *Builder) Square(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "square", F32: kernel.Square[float32], F64: kernel.Square[float64],
+	return b.pointwise(Pointwise{Name: "square", ONNX: func(w *ONNX, x string) string { return w.Node("Mul", nil, x, x) }, F32: kernel.Square[float32], F64: kernel.Square[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Scale(x, 2)) }}, x)
 }
 
@@ -176,6 +191,7 @@ type affine struct {
 func newAffine(a, c float64) affine {
 	return affine{pointwise{Pointwise{
 		Name: fmt.Sprintf("affine %x %x", math.Float64bits(a), math.Float64bits(c)),
+		ONNX: affineONNX(a, c),
 		F32:  affineLoop[float32](a, c), F64: affineLoop[float64](a, c),
 		Grad: func(b *Builder, _, _, ct *Node) *Node {
 			if a == 1 {
@@ -197,4 +213,42 @@ func affineLoop[T kernel.Float](a, c float64) func(dst, src []T) {
 			kernel.AddScalar(dst, T(c), dst)
 		}
 	}
+}
+
+// affineONNX negates a product in float64 twice if float32 does not have the factor: ONNX Runtime 1.30 makes a factor before or behind a
+// product of matrices a setting of that product, which is a number of float32.
+func affineONNX(a, c float64) func(w *ONNX, x string) string {
+	return func(w *ONNX, x string) string {
+		switch {
+		case a == 1:
+		case w.dt == tensor.Float32 || float64(float32(a)) == a:
+			x = w.Node("Mul", nil, x, w.Number(a))
+		default:
+			x = w.Node("Neg", nil, w.Node("Mul", nil, w.Node("Neg", nil, x), w.Number(a)))
+		}
+		if c != 0 {
+			x = w.Node("Add", nil, x, w.Number(c))
+		}
+		return x
+	}
+}
+
+func stepONNX(w *ONNX, x string) string {
+	return w.Node("Cast", attr("to", int(elementType(w.dt))), w.Node("Greater", nil, x, w.Number(0)))
+}
+
+// softplusONNX is max(x, 0) + log(1 + exp(−|x|)).
+func softplusONNX(w *ONNX, x string) string {
+	small := w.Node("Exp", nil, w.Node("Neg", nil, w.Node("Abs", nil, x)))
+	return w.Node("Add", nil, w.Node("Relu", nil, x), w.Node("Log", nil, w.Node("Add", nil, small, w.Number(1))))
+}
+
+// sigmoidONNX is an operator in float32. In float64 it is 1/(1 + e⁻ˣ): ONNX Runtime 1.30 joins x·Sigmoid(x) to an operator that it has
+// for float32 alone.
+func sigmoidONNX(w *ONNX, x string) string {
+	if w.dt == tensor.Float32 {
+		return w.Node("Sigmoid", nil, x)
+	}
+	below := w.Node("Exp", nil, w.Node("Neg", nil, x))
+	return w.Node("Div", nil, w.Number(1), w.Node("Add", nil, below, w.Number(1)))
 }

@@ -30,6 +30,8 @@ var level = map[string]int{
 	"internal/npy":                 1,
 	"internal/torch":               1,
 	"internal/safetensors":         1,
+	"internal/onnxfile":            1,
+	"internal/onnxruntime":         2,
 	"data/internal/resize":         0,
 	"data/idx":                     2,
 	"data/image":                   1,

@@ -48,6 +48,12 @@ func DirectionalPass(net layers.Network, input []int, v *tensor.Dense, size int)
 	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{out, along(b, net, x, out, v)}}, nil
 }
 
+// Along writes the derivatives [B,C,K] of a network's outputs out [B,C] at x [B,…] along the rows of v [K,P], which is read by
+// reference.
+func Along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
+	return along(b, net, x, out, v)
+}
+
 // Outputs returns C.
 func (f *Directional) Outputs() int { return f.c }
 

@@ -13,7 +13,7 @@ import (
 type product struct {
 	// rows pairs rows that are formed.
 	rows   func(b *graph.Builder, u, v *graph.Node) *graph.Node
-	places func(p *places, b *graph.Builder, q *places) *graph.Node // pairs the rows of convolutions
+	places func(p *places, b *graph.Builder, q *places) *graph.Node // pairs rows that are sums over places
 	// shared is for rows u that the outputs of each example share, and the rows v, which must be u
 	// unless others is set.
 	shared func(s *shared, b *graph.Builder, v *graph.Node) *graph.Node

@@ -33,7 +33,7 @@ func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, b
 		if !w.batched[a] {
 			return a
 		}
-		s := b.Fill(math.NaN(), append([]int{w.per}, a.Shape()[1:]...)...)
+		s := b.BroadcastTo(b.Fill(math.NaN(), 1), append([]int{w.per}, a.Shape()[1:]...)...) // never computed
 		w.standIn[s] = true
 		return s
 	}

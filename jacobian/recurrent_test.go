@@ -2,7 +2,6 @@ package jacobian_test
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -51,51 +50,87 @@ func (n recurring) Params() []*graph.Param {
 	return append([]*graph.Param{n.w, n.r, n.c}, n.Dense.Params()...)
 }
 
-// kernels writes the outputs, the variances, the kernel with m inducing sequences and its gradient for them.
-func (n recurring) kernels(dense bool, batch, m, steps int) (b *graph.Builder, x, z *graph.Node, out []*graph.Node) {
+// kernels writes the outputs of net, the variances, the kernel with m inducing inputs and its gradient for them.
+func kernels(net layers.Network, dense bool, batch, m int, shape ...int) (b *graph.Builder, x, z *graph.Node, out []*graph.Node) {
 	b = graph.NewBuilder(tensor.Float64)
-	x, z = b.Input("x", batch, steps, n.w.Value.Shape()[0]), b.Input("z", m, steps, n.w.Value.Shape()[0])
-	k, class := jacobian.NTK{Net: n, Dense: dense}, make([]int, m)
-	out = []*graph.Node{n.Forward(b, x), k.Variances(b, x), k.Cross(b, x, z, class), k.Gram(b, z, class)}
+	x, z = b.Input("x", append([]int{batch}, shape...)...), b.Input("z", append([]int{m}, shape...)...)
+	k, class := jacobian.NTK{Net: net, Dense: dense}, make([]int, m)
+	out = []*graph.Node{net.Forward(b, x), k.Variances(b, x), k.Diag(b, x), k.Cross(b, x, z, class), k.Gram(b, z, class)}
 	var ones []*graph.Node
-	for _, y := range out[2:] {
+	for _, y := range out[3:] {
 		if b.Err() == nil {
 			ones = append(ones, b.Fill(1, y.Shape()...))
 		}
 	}
-	return b, x, z, append(out, graph.VJP(b, out[2:], ones, []*graph.Node{z})[0])
+	return b, x, z, append(out, graph.VJP(b, out[3:], ones, []*graph.Node{z})[0])
+}
+
+// sameKernels compares the kernels of a network with the kernels of dense rows, at inputs that draw makes.
+func sameKernels(t *testing.T, net layers.Network, draw func(rng *rand.Rand) float64, shape ...int) {
+	t.Helper()
+	const batch, m = 3, 2
+	rng := rand.New(rand.NewPCG(3, 4))
+	inputs := func(rows int) *tensor.Dense {
+		v := make([]float64, rows*tensor.Shape(shape).TotalSize())
+		for i := range v {
+			v[i] = draw(rng)
+		}
+		return tensor.New(tensor.WithShape(append([]int{rows}, shape...)...), tensor.WithBacking(v))
+	}
+	xs, zs := inputs(batch), inputs(m)
+	var values [2][][]float64
+	for d, dense := range []bool{false, true} {
+		b, x, z, out := kernels(net, dense, batch, m, shape...)
+		p := compile(t, b, out...)
+		if err := cmp.Or(p.p.Bind(x, xs), p.p.Bind(z, zs)); err != nil {
+			t.Fatal(err)
+		}
+		values[d] = p.run(t)
+	}
+	for k, what := range []string{"outputs", "variances", "Diag", "Cross", "Gram", "gradient"} {
+		near(t, what, values[0][k], values[1][k], 1e-12)
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	for _, p := range (jacobian.NTK{Net: net}).FormedDensely(b, b.Input("x", append([]int{2}, shape...)...)) {
+		t.Errorf("%s has dense rows", p.Name)
+	}
 }
 
 // TestRecurrent: kernels of recurrent networks, and their gradients, are the kernels of dense rows.
 func TestRecurrent(t *testing.T) {
 	for i, cell := range []graph.Cell{graph.LSTM, graph.GRU, graph.RNN, graph.RNNReLU} {
-		net := newRecurring(cell, i%2 == 1, 2, 3, 2)
-		const batch, m, steps = 3, 2, 4
-		rng := rand.New(rand.NewPCG(3, 4))
-		draw := func(rows int) *tensor.Dense {
-			v := make([]float64, rows*steps*2)
-			for i := range v {
-				v[i] = rng.NormFloat64()
-			}
-			return tensor.New(tensor.WithShape(rows, steps, 2), tensor.WithBacking(v))
-		}
-		xs, zs := draw(batch), draw(m)
-		var values [2][][]float64
-		for d, dense := range []bool{false, true} {
-			b, x, z, out := net.kernels(dense, batch, m, steps)
-			p := compile(t, b, out...)
-			if err := cmp.Or(p.p.Bind(x, xs), p.p.Bind(z, zs)); err != nil {
+		t.Run(string(cell), func(t *testing.T) {
+			sameKernels(t, newRecurring(cell, i%2 == 1, 2, 3, 2), (*rand.Rand).NormFloat64, 4, 2)
+		})
+	}
+}
+
+// TestSteps: rows of weights that all steps share, and of tables of tokens, are not formed where the sequences are
+// short or the table is long, and the kernels are the same.
+func TestSteps(t *testing.T) {
+	tokens := func(rng *rand.Rand) float64 { return float64(rng.IntN(4)*17 - 30) }
+	for name, c := range map[string]struct {
+		input []int
+		draw  func(rng *rand.Rand) float64
+		list  layers.Layers
+	}{
+		"dense":  {[]int{3, 30}, (*rand.Rand).NormFloat64, layers.Layers{layers.DenseLayer{Outputs: 30}, layers.Activation("tanh"), layers.Flatten{}, layers.DenseLayer{Outputs: 6}}},
+		"tokens": {[]int{3}, tokens, layers.Layers{layers.Embedding{Rows: 60, Width: 2}, layers.Activation("tanh"), layers.Flatten{}, layers.DenseLayer{Outputs: 6}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			net, err := layers.Build(layers.SequentialForm{Input: c.input, Layers: c.list}, tensor.Float64, rand.New(rand.NewPCG(1, 2)))
+			if err != nil {
 				t.Fatal(err)
 			}
-			values[d] = p.run(t)
-		}
-		for k := range values[0] {
-			near(t, fmt.Sprintf("%s, array %d", cell, k), values[0][k], values[1][k], 1e-12)
-		}
-		b := graph.NewBuilder(tensor.Float64)
-		if found := (jacobian.NTK{Net: net}).FormedDensely(b, b.Input("x", 2, steps, 2)); len(found) > 0 {
-			t.Errorf("%s: %d parameters have dense rows", cell, len(found))
-		}
+			sameKernels(t, net, c.draw, c.input...)
+			b, _, _, out := kernels(net, false, 3, 2, c.input...)
+			for _, n := range graph.Ancestors(out[1:5]...) {
+				_, steps := graph.StepRows(n)
+				if _, tables := graph.TokenRows(b, n); steps || tables {
+					t.Errorf("rows of shape %v are formed", n.Shape())
+				}
+			}
+		})
 	}
 }
 
@@ -106,7 +141,7 @@ func TestRecurrentCost(t *testing.T) {
 	var nodes, flops, bytes []float64
 	lengths := []int{10, 50, 200}
 	for _, steps := range lengths {
-		b, x, z, out := net.kernels(false, 32, 20, steps)
+		b, x, z, out := kernels(net, false, 32, 20, steps, 8)
 		p, err := graph.Compile(b, out, graph.Options{Varying: []*graph.Node{x, z}})
 		if err != nil {
 			t.Fatal(err)

@@ -12,14 +12,22 @@ import (
 //
 //	A = (1/N) Σ_n Σ_p patch patchᵀ,   G = (1/T) Σ_n Σ_p δᵀ Λ δ.
 //
+// The same holds for dense weights that all steps of a sequence share, with the layer's inputs for patches.
 // Such a block has a [B,T,K], d [B·C,T,Out] and T places; the other structures take its
 // rows as they are. Predictions with KFAC multiply the rotated factors out.
 
-// convolved reports whether uses are the rows of a convolution's filters, and fills in k where
-// they are.
+// convolved reports whether uses are the rows of a convolution's filters, or of dense weights that steps share, and
+// fills in k where they are.
 func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
+	if len(uses) != 1 || uses[0].Left != nil {
+		return false
+	}
+	if use, ok := graph.StepRows(uses[0].Right); ok {
+		k.a, k.d, k.swapped = use.Inputs, use.Results, use.Swapped
+		return true
+	}
 	filters := k.param.Value.Shape()
-	if len(uses) != 1 || uses[0].Left != nil || len(filters) != 4 || filters[2] != filters[3] {
+	if len(filters) != 4 || filters[2] != filters[3] {
 		return false
 	}
 	use, ok := graph.FilterRows(uses[0].Right)

@@ -33,7 +33,7 @@ type factorOf struct {
 
 // widestRows is the most elements of a parameter whose Jacobian is no outer product for KFAC to keep its
 // block of H: the block has the square of this number. Of a larger parameter, such as a table of positions
-// or weights that all places share, KFAC keeps the diagonal of H. Tests change it.
+// or of tokens, KFAC keeps the diagonal of H. Tests change it.
 var widestRows = 512
 
 // shape is the shape of the moments of the factor.

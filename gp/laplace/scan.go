@@ -46,15 +46,22 @@ type scanner struct {
 // newScanner writes net, which must have the given number of outputs, for batches of inputs
 // of the given shape each. places and like are the arguments of addBlocks.
 func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool, like []block) (*scanner, error) {
-	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch, net: net, places: places}
-	s.float = s.weights[0].Value.Dtype()
-	b := graph.NewBuilder(s.float)
-	s.builder, s.in = b, b.Input("x", append([]int{batch}, shape...)...)
-	s.out = net.Forward(b, s.in)
-	if b.Err() == nil && !s.out.Shape().Eq(tensor.Shape{batch, outputs}) {
-		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", batch, s.out.Shape(), tensor.Shape{batch, outputs})
+	b := graph.NewBuilder(net.Params()[0].Value.Dtype())
+	return scannerAt(b, b.Input("x", append([]int{batch}, shape...)...), net, outputs, places, like)
+}
+
+// scannerAt is newScanner for inputs [B,…] of a graph.
+func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int, places bool, like []block) (*scanner, error) {
+	s := &scanner{weights: net.Params(), outputs: outputs, net: net, places: places, builder: b, in: in, float: b.Dtype()}
+	if b.Err() == nil {
+		s.batch, s.out = in.Shape()[0], net.Forward(b, in)
 	}
-	s.addBlocks(jacobian.NTK{Net: net}, places, like)
+	if b.Err() == nil && !s.out.Shape().Eq(tensor.Shape{s.batch, outputs}) {
+		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", s.batch, s.out.Shape(), tensor.Shape{s.batch, outputs})
+	}
+	if b.Err() == nil {
+		s.addBlocks(jacobian.NTK{Net: net}, places, like)
+	}
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}

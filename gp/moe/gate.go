@@ -92,19 +92,24 @@ func (g *gate) compile(net layers.Network, limit int64) (err error) {
 
 // write writes the kernel for size inputs.
 func (g *gate) write(net layers.Network, size int) (graph.Pass, error) {
-	m, class := g.points.Shape()[0], make([]int, g.points.Shape()[0])
 	b := graph.NewBuilder(g.points.Dtype())
 	x := b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
+	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{g.writeAt(b, net, x)}}, b.Err()
+}
+
+// writeAt writes the kernel for inputs x [B,…].
+func (g *gate) writeAt(b *graph.Builder, net layers.Network, x *graph.Node) *graph.Node {
+	m, class := g.points.Shape()[0], make([]int, g.points.Shape()[0])
 	z := b.Param(&graph.Param{Name: "points", Value: g.points})
 	out := net.Forward(b, x)
 	if b.Err() != nil {
-		return graph.Pass{}, b.Err()
+		return nil
 	}
-	sum := b.Fill(0, size, 1, m)
+	sum := b.Fill(0, x.Shape()[0], 1, m)
 	for c := range out.Shape()[1] {
 		sum = b.Add(sum, jacobian.NTK{Net: only{net, c}}.Cross(b, x, z, class))
 	}
-	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{b.Reshape(sum, size, m)}}, b.Err()
+	return b.Reshape(sum, x.Shape()[0], m)
 }
 
 // only is a network's output number c alone, [B,1].

@@ -30,7 +30,7 @@ type fitting struct {
 	others others       // variances of another posterior
 
 	weightNotes []string // on the choice of weights
-	still       bool     // the inducing inputs stay, because the kernel has no slope in them
+	still       bool     // the inducing inputs are rows and stay, because the kernel has no slope in them
 
 	layer *Layer                // what the fit changes
 	lik   likelihood.Likelihood // its parameters are changed by the fit
@@ -79,6 +79,11 @@ func chosen(net layers.Network, names []string) (layers.Network, error) {
 // step.
 func (f *fitting) start(ctx context.Context) error {
 	f.lik = steps.Start(f.p, f.s.NoiseStd)
+	var err error
+	if f.still, err = f.flat(); err != nil {
+		return err
+	}
+	f.s.FixInducing = f.s.FixInducing || f.still
 	z, class, err := f.inducing()
 	if err != nil {
 		return err
@@ -86,10 +91,6 @@ func (f *fitting) start(ctx context.Context) error {
 	if f.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return err
 	}
-	if f.still, err = f.flat(); err != nil {
-		return err
-	}
-	f.s.FixInducing = f.s.FixInducing || f.still
 	f.layer.LogPriorStd.Set(0, math.Log(f.s.PriorStd))
 	if f.s.OptimalA {
 		if _, err := f.layer.OptimalA(ctx, f.p.Train.X, likelihood.NoiseVariance(f.lik)); err != nil {
@@ -106,12 +107,14 @@ func (f *fitting) start(ctx context.Context) error {
 	return nil
 }
 
-// flat reports whether the kernel is piecewise constant in the inducing inputs: a network of tokens rounds
+// flat reports whether the kernel is piecewise constant in the inputs: a network of tokens rounds
 // its inputs to rows of a table.
 func (f *fitting) flat() (bool, error) {
-	m, b := min(2, f.layer.Inducing()), graph.NewBuilder(f.p.Dtype())
-	z := b.Input("z", append([]int{m}, f.layer.Z.Value.Shape()[1:]...)...)
-	slope := graph.VJP(b, []*graph.Node{f.layer.Kernel.Gram(b, z, f.layer.Class[:m])}, []*graph.Node{b.Fill(1, m, m)}, []*graph.Node{z})[0]
+	const m = 2
+	b := graph.NewBuilder(f.p.Dtype())
+	z := b.Input("z", append([]int{m}, f.p.Train.X.Shape()[1:]...)...)
+	gram := jacobian.NTK{Net: f.p.Net}.Gram(b, z, make([]int, m))
+	slope := graph.VJP(b, []*graph.Node{gram}, []*graph.Node{b.Fill(1, m, m)}, []*graph.Node{z})[0]
 	return b.Err() == nil && len(graph.Children(slope)) == 0, b.Err()
 }
 

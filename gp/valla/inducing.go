@@ -8,33 +8,47 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
 
 const (
-	// maxCandidates bounds the rows among which the greedy choice is made.
-	maxCandidates = 2000
+	// maxCandidates bounds the rows among which the greedy choice is made, and stillCandidates the rows for inputs
+	// that cannot move, of which there are candidatesEach for each point at least.
+	maxCandidates   = 2000
+	stillCandidates = 500
+	candidatesEach  = 5
 	// kMeansStream and candidateStream are the random streams of a seed from which the
 	// inducing inputs are drawn.
 	kMeansStream    = 2
 	candidateStream = 7
 )
 
-// inducing returns the first inducing inputs [M,…] and their outputs.
+// inducing returns the first inducing inputs [M,…] and their outputs. Inputs that cannot move, such as numbers of
+// tokens, are rows of the training data, because a mean of such rows means nothing.
 func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
-	if f.s.Init != initGreedy {
+	if !f.greedy() {
 		rng := rand.New(rand.NewPCG(f.r.Seed, kMeansStream))
 		return gp.KMeans(f.p, f.s.Inducing, kMeansInits[f.s.Init], rng)
 	}
-	candidates := gp.SampleRows(f.p.Train.X, maxCandidates, rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
+	candidates := gp.SampleRows(f.p.Train.X, f.candidates(), rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
 	class = make([]int, candidates.Shape()[0])
 	for i := range class {
 		class[i] = i % f.p.Outputs()
 	}
-	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)))
+	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)), f.r.Limit()/2)
+}
+
+// greedy reports whether inducing inputs are chosen among the rows.
+func (f *fitting) greedy() bool { return f.s.Init == initGreedy || f.still }
+
+// candidates is the number of rows among which the greedy choice is made, at most all.
+func (f *fitting) candidates() int {
+	if f.s.Init == initGreedy {
+		return maxCandidates
+	}
+	return min(maxCandidates, max(stillCandidates, candidatesEach*f.s.Inducing))
 }
 
 // greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
@@ -43,8 +57,9 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 // 2020). This is a good start if the kernel varies on other scales than the distances between
 // inputs, on which k-means depends. greedy returns the chosen inputs [M,…] and their classes.
 // There are fewer than m if the remaining variance is only rounding. Memory grows with N², so
-// that candidates should be drawn at random if N is large.
-func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
+// that candidates should be drawn at random if N is large; the Jacobians take at most memory bytes beside it, or
+// as many as all at once take if memory is 0.
+func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int, memory int64) (z *tensor.Dense, chosen []int, err error) {
 	n := x.Shape()[0]
 	if class == nil {
 		class = make([]int, n)
@@ -52,24 +67,30 @@ func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, 
 	if m < 1 || m > n {
 		return nil, nil, fmt.Errorf("valla: greedy choice of %d inducing points out of %d candidates", m, n)
 	}
-	b := graph.NewBuilder(x.Dtype())
-	gram := k.Gram(b, b.Param(&graph.Param{Name: "candidates", Value: x}), class)
-	values, err := graph.Evaluate(b, gram)
+	gram, err := gramOf(k, x, class, memory)
 	if err != nil {
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
 	}
-	picks := pivots(n, values[0], m)
+	picks := pivots(n, gram, m, leastVariance(x.Dtype()))
 	return data.TakeRows(x, picks), pick(class, picks), nil
 }
 
-// pivots returns the first m pivots, or as many as rounding allows, of the pivoted
+// leastVariance is the share of the largest variance below which a remaining variance is only rounding.
+func leastVariance(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 1e-6
+	}
+	return 1e-13
+}
+
+// pivots returns the first m pivots, or as many as leave more than a share of the largest variance, of the pivoted
 // Cholesky factorisation of k [n,n].
-func pivots(n int, k []float64, m int) []int {
+func pivots(n int, k []float64, m int, share float64) []int {
 	left := make([]float64, n) // variance given the points so far
 	for i := range left {
 		left[i] = k[i*n+i]
 	}
-	rounding := 1e-13 * slices.Max(left)
+	rounding := share * slices.Max(left)
 	var picks []int
 	columns, weights := make([]float64, m*n), make([]float64, m) // of the factor, as rows
 	for len(picks) < m {

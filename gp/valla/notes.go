@@ -15,7 +15,7 @@ const twinDistance = 1e-3
 func (f *fitting) notes() []string {
 	notes := append(f.weightNotes, f.counted()...)
 	if f.still {
-		notes = append(notes, "The inducing inputs stay where they start, because the kernel does not change with small changes of the inputs, such as numbers of tokens.")
+		notes = append(notes, "The inducing inputs are training rows, chosen greedily by the largest remaining variance, and stay: the kernel does not change with small changes of the inputs, such as numbers of tokens.")
 	}
 	if n := twins(f.layer.Z.Value, f.layer.Class); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d inducing points lie upon others and add nothing: fewer would do (inducing=%d).",
@@ -87,9 +87,9 @@ func (f *fitting) counted() []string {
 		return note("each output has at least one")
 	case found == asked:
 		return nil
-	case f.s.Init == initGreedy && found == min(maxCandidates, f.p.Train.N()):
+	case f.greedy() && found == min(f.candidates(), f.p.Train.N()):
 		return note("there are no more inputs to choose from")
-	case f.s.Init == initGreedy:
+	case f.greedy():
 		return note("those leave the training inputs no variance")
 	}
 	return note("there are no more different inputs")

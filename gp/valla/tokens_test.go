@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // TestTokens: where all inputs are numbers of rows of a table, the kernel has no slope in the inducing inputs.
-// These stay at their start, by natural gradients and by Adam, and a note says so. The same holds where the
+// These are training rows and stay, by natural gradients and by Adam, and a note says so. The same holds where the
 // uncertain weights are biases of the outputs alone.
 func TestTokens(t *testing.T) {
 	g := onnx.Graph{Opset: 17, Input: "x", Output: "y", Arrays: []onnx.Array{{Name: "table", Shape: []int{4, 2}}, {Name: "w", Shape: []int{6, 2}}, {Name: "b", Shape: []int{2}}},
@@ -44,8 +45,13 @@ func TestTokens(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", s, err)
 		}
-		if !strings.Contains(strings.Join(f.Record.Notes, " "), "inducing inputs stay") {
+		if !strings.Contains(strings.Join(f.Record.Notes, " "), "inducing inputs are training rows") {
 			t.Errorf("%+v: notes %q", s, f.Record.Notes)
+		}
+		for z := range slices.Chunk(f.Posterior.(*posterior).layer.Z.Value.Float64s(), 3) {
+			if !slices.ContainsFunc(slices.Collect(slices.Chunk(x, 3)), func(row []float64) bool { return slices.Equal(row, z) }) {
+				t.Errorf("%+v: the inducing input %v is no training row", s, z)
+			}
 		}
 	}
 }

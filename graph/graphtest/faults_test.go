@@ -46,6 +46,10 @@ func (s squared) Forward([]tensor.Shape, tensor.Shape) graph.Loops {
 	return graph.Loops{F32: squaredLoop[float32](s, s.f32), F64: squaredLoop[float64](s, s.f64)}
 }
 
+func (s squared) ONNX(w *graph.ONNX, in []graph.ONNXValue, _ []graph.Extent) string {
+	return w.Node("Mul", nil, in[0].Name, in[0].Name)
+}
+
 func squaredLoop[T float32 | float64](s squared, f func(float64) float64) func(y []T, x [][]T) error {
 	if f == nil {
 		f = func(x float64) float64 { return x * x }

@@ -31,6 +31,8 @@ type Case struct {
 	Naive func(in [][]float64) []float64
 	// Prepare moves random normal inputs into the operation's domain; may be nil.
 	Prepare func(in [][]float64)
+	// NoONNX is set if the operation has no form in ONNX.
+	NoONNX bool
 }
 
 // Tolerances: of float64 values, of finite differences with the step below, and of
@@ -56,6 +58,7 @@ func Check(t testing.TB, c Case, seed uint64) {
 	checkShape(t, c)
 	checkValues(t, c, seed)
 	CheckRows(t, c, seed)
+	CheckONNX(t, c, seed)
 }
 
 func checkShape(t testing.TB, c Case) {

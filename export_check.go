@@ -1,0 +1,237 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/onnxfile"
+	"github.com/go-valla/valla/internal/onnxruntime"
+	"github.com/go-valla/valla/layers/onnx"
+)
+
+const (
+	exportRows = 20 // random rows at which a file is compared
+	// exportTolerance and exportTolerance64 are the largest differences from Predict, for float32 and float64.
+	exportTolerance, exportTolerance64 = 1e-5, 1e-9
+)
+
+// exportRows returns the rows at which a file is compared: the given ones, or random ones with the means and standard deviations of the
+// scaling of the inputs.
+func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
+	in := m.Task.Inputs
+	size := tensor.Shape(in.Shape).TotalSize()
+	if o.Rows != nil {
+		if n := o.Rows.Shape(); n.TotalSize() != n[0]*size || n[0] < 1 {
+			return nil, fmt.Errorf("rows of shape %v, expected [N] rows of shape %v", n, in.Shape)
+		}
+		return o.Rows, nil
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	shape := append([]int{exportRows}, in.Shape...)
+	if o.Bytes {
+		v := make([]uint8, exportRows*size)
+		for i := range v {
+			v[i] = uint8(rng.IntN(256))
+		}
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
+	}
+	v := make([]float64, exportRows*size)
+	run := size / in.Shape[0]
+	for i := range v {
+		v[i] = rng.NormFloat64()
+		if in.Mean != nil {
+			c := i / run % len(in.Mean)
+			v[i] = in.Mean[c] + in.Std[c]*v[i]
+		}
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
+}
+
+// compareExport compares the outputs of the file at path with the predictions of the model, and notes the differences.
+func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows *tensor.Dense, o ExportOptions) error {
+	want, err := m.predictedOutputs(ctx, rows, e, o)
+	if err != nil {
+		return err
+	}
+	if err := m.compareOutputs(e, want, func(name string) ([]float64, error) { return readOutput(path, name, rows) }); err != nil {
+		return fmt.Errorf("reading the file again: %w", err)
+	}
+	if !o.Check {
+		return nil
+	}
+	s, err := onnxruntime.Open(o.Library, path, 0)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	in := runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape)
+	err = m.compareOutputs(e, want, func(name string) ([]float64, error) {
+		all, err := s.Run(e.Input.Name, in, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	})
+	if err != nil {
+		return fmt.Errorf("by ONNX Runtime: %w", err)
+	}
+	e.Runtime, err = onnxruntime.Version(o.Library)
+	return err
+}
+
+// compareOutputs compares the outputs that run computes with those of the model, and notes the largest differences.
+func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(name string) ([]float64, error)) error {
+	for i := range e.Outputs {
+		out := &e.Outputs[i]
+		got, err := run(out.Name)
+		if err != nil {
+			return err
+		}
+		d, at := difference(got, want[out.Name])
+		if out.Difference = max(out.Difference, d); !(d <= m.exportTolerance()) {
+			return fmt.Errorf("%w by %.2g in output %q, number %d: it gives %g, the model %g", errDiffers, d, out.Name, at, got[at], want[out.Name][at])
+		}
+	}
+	return nil
+}
+
+// runtimeInput returns rows as the input of a file, with elements of a type.
+func runtimeInput(rows *tensor.Dense, typ string, shape []int) onnxruntime.Tensor {
+	numbers := exportNumbers(rows)
+	t := onnxruntime.Tensor{Shape: append([]int{rows.Shape()[0]}, shape...), Type: onnxfile.Double, Data: numbers}
+	switch typ {
+	case "uint8":
+		t.Type, t.Data = onnxfile.Uint8, narrowed[uint8](numbers)
+	case "float32":
+		t.Type, t.Data = onnxfile.Float, narrowed[float32](numbers)
+	}
+	return t
+}
+
+// narrowed converts numbers to another type.
+func narrowed[T uint8 | float32](v []float64) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = T(x)
+	}
+	return out
+}
+
+// exportNumbers returns the numbers of rows, which may be bytes.
+func exportNumbers(rows *tensor.Dense) []float64 {
+	bytes, ok := rows.Data().([]uint8)
+	if !ok {
+		return graph.Floats(rows)
+	}
+	out := make([]float64, len(bytes))
+	for i, b := range bytes {
+		out[i] = float64(b)
+	}
+	return out
+}
+
+// exportTolerance is the largest difference of a file from the model.
+func (m *Model) exportTolerance() float64 {
+	if m.Dtype() == tensor.Float32 {
+		return exportTolerance
+	}
+	return exportTolerance64
+}
+
+// readOutput computes an output of a file at rows, in float64.
+func readOutput(path, name string, rows *tensor.Dense) ([]float64, error) {
+	f, err := onnx.Read(path, onnx.Options{Outputs: []string{name}})
+	if err != nil {
+		return nil, err
+	}
+	net, err := f.Network(tensor.Float64)
+	if err != nil {
+		return nil, err
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Param(&graph.Param{Name: "rows of the data", Value: tensor.New(tensor.WithShape(rows.Shape()...), tensor.WithBacking(exportNumbers(rows)))})
+	v, err := graph.Evaluate(b, net.Forward(b, x))
+	if err != nil {
+		return nil, err
+	}
+	return v[0], nil
+}
+
+// difference returns the largest difference of got from want, relative to the number or the root mean square, and its place.
+func difference(got, want []float64) (largest float64, at int) {
+	if len(got) != len(want) {
+		return math.Inf(1), 0
+	}
+	square := 0.0
+	for _, v := range want {
+		square += v * v / float64(len(want))
+	}
+	for i, v := range want {
+		d := math.Abs(got[i] - v)
+		if d > 0 {
+			d /= max(math.Abs(v), math.Sqrt(square))
+		}
+		if !(d <= largest) {
+			largest, at = d, i
+		}
+	}
+	return largest, at
+}
+
+// predictedOutputs returns what Predict says about each output of a file.
+func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Export, o ExportOptions) (map[string][]float64, error) {
+	p, err := m.Predict(ctx, rows, PredictOptions{Link: o.Link})
+	if err != nil {
+		return nil, err
+	}
+	if m.classifies() {
+		return m.predictedClasses(ctx, rows, p, o)
+	}
+	all := map[string][]float64{"mean": p.Mean, "std": p.Std(), "epistemic_std": p.EpistemicStd(), "aleatoric_std": p.AleatoricStd()}
+	if all["lower"], all["upper"], err = p.Interval(o.Level); err != nil {
+		return nil, err
+	}
+	quantiles := make([]float64, len(p.Mean)*len(o.Quantiles))
+	for k, level := range o.Quantiles {
+		for i, v := range p.Quantiles(level) {
+			quantiles[i*len(o.Quantiles)+k] = v
+		}
+	}
+	all["quantiles"] = quantiles
+	return all, nil
+}
+
+// predictedClasses is predictedOutputs for classes.
+func (m *Model) predictedClasses(ctx context.Context, rows *tensor.Dense, p *task.Prediction, o ExportOptions) (map[string][]float64, error) {
+	g, err := m.Latent(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	c := g.Outputs()
+	std := make([]float64, len(g.Mean))
+	for i := range std {
+		std[i] = math.Sqrt(max(0, g.Cov[i*c+i%c]))
+	}
+	all := map[string][]float64{"probabilities": p.Probs, "logit_std": std}
+	if p.Conformal == nil {
+		return all, nil
+	}
+	sets, err := p.Sets(o.Level)
+	if err != nil {
+		return nil, err
+	}
+	inside := make([]float64, len(p.Probs))
+	for i, set := range sets {
+		for _, k := range set {
+			inside[i*c+k] = 1
+		}
+	}
+	all["set"] = inside
+	return all, nil
+}

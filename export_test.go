@@ -1,0 +1,119 @@
+package valla
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/moe"
+	"github.com/go-valla/valla/gp/sampled"
+	"github.com/go-valla/valla/gp/sfr"
+	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/onnxruntime"
+)
+
+// TestExportEvery: the file of every posterior gives the predictions of the model, or the method is refused by its name.
+func TestExportEvery(t *testing.T) {
+	for name, m := range everyPosterior(t) {
+		t.Run(name, func(t *testing.T) {
+			if m.Posterior != nil && slices.Contains([]string{"mfvi", "sngp"}, m.Posterior.Method) {
+				_, err := m.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), ExportOptions{})
+				oneLine(t, err, m.Posterior.Method, "cannot be exported")
+				return
+			}
+			checkExported(t, m, ExportOptions{Quantiles: []float64{0.1, 0.5}})
+		})
+	}
+}
+
+// TestExportMethods: further methods, on classes, with one output and with several, in both element types.
+func TestExportMethods(t *testing.T) {
+	for _, dt := range bothTypes {
+		for name, s := range map[string]gp.Settings{
+			"ella":      &ella.Settings{Points: 6, Rank: 4, PriorStd: 0.7},
+			"sampled":   &sampled.Settings{Samples: 4, PriorStd: 0.7},
+			"fmgp":      &fmgp.Settings{Inducing: 3, Iterations: 2},
+			"sfr":       &sfr.Settings{Points: 3, PriorStd: 0.7},
+			"moe":       &moe.Settings{Experts: 2, PriorStd: 0.7},
+			"gp-subset": &laplace.SubsetSettings{Points: 6, PriorStd: 0.7},
+			"valla":     &vallagp.Settings{Inducing: 4, Iterations: 2},
+		} {
+			t.Run(fmt.Sprint(name, " ", dt), func(t *testing.T) {
+				o := FitOptions{Settings: s, Validation: new(0.0)}
+				checkExported(t, fit(t, newTestModel(t, dt, 0, 3), wave(12, 3), o), ExportOptions{})
+				checkExported(t, fit(t, newTestClasses(t, dt, 3), thirds(12, 3), o), ExportOptions{})
+			})
+		}
+	}
+}
+
+// checkExported exports a model, which compares the file with its predictions as the reader of this project computes it. Where the
+// environment names the library of ONNX Runtime, the library computes the file in batches of 1, 7 and 1,000 rows, too.
+func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "net.onnx")
+	o.Rows = rowsFor(m, o, 7)
+	e, err := m.Export(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(onnxruntime.Variable) == "" {
+		return e
+	}
+	s, err := onnxruntime.Open("", path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var names []string
+	for _, out := range e.Outputs {
+		names = append(names, out.Name)
+	}
+	if o.Level == 0 {
+		o.Level = 0.95
+	}
+	for _, n := range []int{1, 7, 1000} {
+		rows := rowsFor(m, o, n)
+		got, err := s.Run(e.Input.Name, runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := m.predictedOutputs(t.Context(), rows, e, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range names {
+			if d, at := difference(got[i], want[name]); !(d <= m.exportTolerance()) {
+				t.Errorf("%d rows, output %q by onnxruntime: difference %.2g at number %d", n, name, d, at)
+			}
+		}
+	}
+	return e
+}
+
+// rowsFor returns n random rows for a model.
+func rowsFor(m *Model, o ExportOptions, n int) *tensor.Dense {
+	rng, in := rand.New(rand.NewPCG(uint64(n), 5)), m.Task.Inputs
+	size := tensor.Shape(in.Shape).TotalSize()
+	v, bytes := make([]float64, n*size), make([]uint8, n*size)
+	for i := range v {
+		v[i], bytes[i] = rng.NormFloat64(), uint8(rng.IntN(256))
+		if c := i / (size / in.Shape[0]) % in.Shape[0]; in.Mean != nil {
+			v[i] = in.Mean[c] + in.Std[c]*v[i]
+		}
+	}
+	shape := append([]int{n}, in.Shape...)
+	if o.Bytes {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(bytes))
+	}
+	return dense(v, shape...)
+}

@@ -1,0 +1,56 @@
+package graph
+
+import "gorgonia.org/tensor"
+
+// ONNX implements ONNXForm. Rows that are added to tables of their own are products with zeros and ones.
+func (r embed) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	if !r.scatter && !r.stacked {
+		at := w.Node("Cast", attr("to", 7), in[1].Name)
+		return w.Node("Gather", attr("axis", 0), in[0].Name, at)
+	}
+	if !r.stacked {
+		return w.Failf("rows that are added to one table")
+	}
+	at := in[1]
+	examples, places, width := at.Shape[0], w.product(at.Shape[1:]), out[len(out)-1]
+	per := Extent{Fixed: 1}
+	if rows := in[0].Shape[0]; examples.free() && rows.Each%examples.Each == 0 && rows.Fixed == 0 && examples.Fixed == 0 {
+		per.Fixed = rows.Each / examples.Each
+	} else if rows != examples {
+		return w.Failf("several tables for an example")
+	}
+	table := w.oneHot(w.Reshape(at, examples, Extent{Fixed: 1}, places, Extent{Fixed: 1}), r.rows)
+	x := in[0]
+	if r.scatter {
+		table = w.swapped(table)
+		x = w.Reshape(x, examples, per, places, width)
+	} else {
+		x = w.Reshape(x, examples, per, Extent{Fixed: r.rows}, width)
+	}
+	y := ONNXValue{w.Node("MatMul", nil, table.Name, x.Name), []Extent{examples, per, places, width}}
+	if r.scatter {
+		y.Shape[2] = Extent{Fixed: r.rows}
+	}
+	return w.Reshape(y, out...).Name
+}
+
+// oneHot returns [...,rows] with a 1 at the places x [...,1], which may count from the end.
+func (w *ONNX) oneHot(x ONNXValue, rows int) ONNXValue {
+	numbers := make([]float64, rows)
+	for i := range numbers {
+		numbers[i] = float64(i)
+	}
+	end := w.Node("Mul", nil, stepONNX(w, w.Node("Neg", nil, x.Name)), w.Number(float64(rows)))
+	at := w.Node("Add", nil, x.Name, end)
+	away := w.Node("Abs", nil, w.Node("Sub", nil, at, w.Array(numbers, rows)))
+	to := append(append([]Extent{}, x.Shape[:len(x.Shape)-1]...), Extent{Fixed: rows})
+	return ONNXValue{w.Node("Relu", nil, affineONNX(-1, 1)(w, away)), to}
+}
+
+// erfONNX is an operator in float32. In float64 engines do not have it.
+func erfONNX(w *ONNX, x string) string {
+	if w.dt == tensor.Float64 {
+		return w.wideErf(x)
+	}
+	return w.Node("Erf", nil, x)
+}

@@ -28,6 +28,9 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	if err := f.choose(ctx); err != nil {
 		return gp.Estimate{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return gp.Estimate{}, err
+	}
 	choice := time.Since(start).Seconds()
 	plan, err := f.plan()
 	if err == nil {

@@ -33,14 +33,9 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, held, e := f.p.Train.N(), 0, 0
-	if f.p.Validation != nil {
-		held = f.p.Validation.N()
-	}
-	if f.s.Kernel == kernelEmbedding {
-		if e, err = f.features(shape); err != nil {
-			return nil, err
-		}
+	n, held, e, err := f.sizes(shape)
+	if err != nil {
+		return nil, err
 	}
 	class := f.classes()
 	m, d := len(class), shape.TotalSize()
@@ -68,6 +63,18 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*c))
 	planRows(row, 1, m, d+e, c)
 	return plan, plan.Check(f.r.Limit())
+}
+
+// sizes returns the numbers of training rows, of held-out rows and of features.
+func (f *fitting) sizes(shape tensor.Shape) (n, held, e int, err error) {
+	n = f.p.Train.N()
+	if f.p.Validation != nil {
+		held = f.p.Validation.N()
+	}
+	if f.s.Kernel == kernelEmbedding {
+		e, err = f.features(shape)
+	}
+	return n, held, e, err
 }
 
 // arrays is how many matrices of order M a step takes at least.

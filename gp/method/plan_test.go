@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
@@ -55,7 +53,7 @@ func TestEveryMethodEstimates(t *testing.T) {
 	few, many := classProblem(t, 200, 3), classProblem(t, 200, 12)
 	for _, m := range method.All() {
 		s := m.New()
-		if strings.HasSuffix(reflect.TypeOf(s).Elem().PkgPath(), "_test") {
+		if m.Name == "added" {
 			continue // of another test
 		}
 		of, ok := s.(gp.Estimator)

@@ -41,24 +41,36 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		return nil, err
 	}
 	plan := &gp.Plan{What: fmt.Sprintf("sngp: %d features with the %s covariance", f.s.Features, f.s.Covariance), Cheaper: "a smaller value of the setting iterations"}
-	m, c, n := f.s.Features, net.output, f.p.Train.N()
+	m, c := f.s.Features, net.output
 	plan.Hold(2*gp.Numbers(size) + gp.Numbers(m, net.units+2*c))
 	plan.Beside(gp.Numbers(m, m) + gp.Numbers(m, 2*c))
 	if err := plan.Check(f.r.Limit()); err != nil {
 		return nil, err
 	}
-	of.raw = layers.NewCopy(net.hidden)
+	of.startPlan(net, cov)
+	return plan, f.planFit(plan, of, cov)
+}
+
+// startPlan gives the fitting of a plan arrays that nothing is written to.
+func (f *fitting) startPlan(net *network, cov *covariance) {
+	m, c := cov.Features, cov.Outputs
+	f.raw = layers.NewCopy(net.hidden)
 	zeros := func(name string, shape ...int) *graph.Param {
 		return &graph.Param{Name: name, Value: tensor.New(tensor.Of(net.dt), tensor.WithShape(shape...))}
 	}
 	h := &head{W: zeros(nameW, net.units, m), Phase: zeros(namePhase, m), Beta: zeros(nameBeta, m, c), Scale: 1}
-	of.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), head: h, cov: cov, limit: f.r.Limit() / 4}
+	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), head: h, cov: cov, limit: f.r.Limit() / 4}
 	if f.s.Precision != exact {
-		of.average = h.W.Value // any array says that there is one
+		f.average = h.W.Value // any array says that there is one
 	}
+}
+
+// planFit counts the steps and the passes. of is the fitting of the plan.
+func (f *fitting) planFit(plan *gp.Plan, of *fitting, cov *covariance) error {
+	m, c, n := cov.Features, cov.Outputs, f.p.Train.N()
 	batch, cost, err := graph.CostWithin("sngp: a prediction", predictBatch, of.post.limit, of.post.pass(of.post.write))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f.planPasses(plan, cov, float64(n), float64(min(n, startRows)))
 	plan.Pass(batch, cost, n, of.post.limit)
@@ -71,10 +83,10 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	plan.Hold(of.averagingBytes())
 	g, err := of.steps()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := g.Plan(plan); err != nil {
-		return nil, err
+		return err
 	}
 	row := plan.Prediction()
 	row.Run(cost, 1/float64(batch))
@@ -87,7 +99,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 			plan.Elements(64 * 4 * float64(v.N()*c))
 		}
 	}
-	return plan, plan.Check(f.r.Limit())
+	return plan.Check(f.r.Limit())
 }
 
 // planPasses counts the precisions of n rows, and the start of β by some.

@@ -27,6 +27,9 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	if f.s, f.p, f.weightNotes, err = s.resolve(ctx, p, r); err != nil {
 		return gp.Estimate{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return gp.Estimate{}, err
+	}
 	choice := time.Since(start).Seconds()
 	plan, err := f.plan()
 	if err == nil {

@@ -3,7 +3,7 @@
 #	docker build -t valla .
 #	docker run -p 127.0.0.1:8080:8080 -v "$PWD:/models:ro" valla serve --model /models/houses.valla --listen :8080
 #
-# The tag noopenblas leaves out the loader of OpenBLAS, which needs the system's C library.
+# The tag noopenblas leaves out the loaders of OpenBLAS and of onnxruntime, which need the system's C library.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

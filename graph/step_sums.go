@@ -49,6 +49,32 @@ func (stepSums) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: stepSumsLoop[float32](in[0], in[1], out), F64: stepSumsLoop[float64](in[0], in[1], out)}
 }
 
+// ONNX implements ONNXForm: a product of matrices for each example and cotangent, which broadcasts the inputs.
+func (s stepSums) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	of := in[0].Shape[0] // the examples
+	if s.swapped {
+		of = in[1].Shape[0]
+	}
+	var x [2]ONNXValue
+	for i, v := range in {
+		n := v.Shape[0]
+		per := Extent{Fixed: 1} // cotangents of an example
+		switch {
+		case n == of:
+		case of.free() && of.Fixed == 0 && n.Fixed == 0 && n.Each%of.Each == 0:
+			per.Fixed = n.Each / of.Each
+		case !of.free() && !n.free():
+			per.Fixed = n.Fixed / of.Fixed
+		default:
+			return w.Failf("several cotangents for an example")
+		}
+		x[i] = w.Reshape(v, of, per, v.Shape[1], v.Shape[2])
+	}
+	most := Extent{Fixed: max(x[0].Shape[1].Fixed, x[1].Shape[1].Fixed)}
+	y := ONNXValue{w.Node("MatMul", nil, w.swapped(x[0]).Name, x[1].Name), []Extent{of, most, in[0].Shape[2], in[1].Shape[2]}}
+	return w.Reshape(y, out...).Name
+}
+
 func stepSumsLoop[T kernel.Float](l, r, out tensor.Shape) func(y []T, x [][]T) error {
 	rows, steps, p, q := out[0], l[1], l[2], r[2]
 	return stacked(rows, steps*p*q, func(y []T, x [][]T, i int) {

@@ -75,12 +75,10 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	class := gp.InducingPoints(f.p, f.s.Inducing)
 	z := tensor.New(tensor.Of(f.p.Dtype()), tensor.WithShape(append([]int{len(class)}, f.p.Train.X.Shape()[1:]...)...))
 	m, c := len(class), f.p.Outputs()
-	plan := &gp.Plan{What: fmt.Sprintf("valla: a fit with %d inducing points", m)}
-	plan.Hold(gp.Numbers(4, m, m))
-	if err := plan.Check(f.r.Limit()); err != nil {
+	plan, err := firstPlan(m, f.r)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if of.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return nil, err
 	}
@@ -98,6 +96,13 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		return nil, err
 	}
 	return plan, of.planRow(plan.Prediction(), m, c)
+}
+
+// firstPlan counts the matrices of m inducing points.
+func firstPlan(m int, r gp.Run) (*gp.Plan, error) {
+	plan := &gp.Plan{What: fmt.Sprintf("valla: a fit with %d inducing points", m)}
+	plan.Hold(gp.Numbers(4, m, m))
+	return plan, plan.Check(r.Limit())
 }
 
 // planAdam counts the steps of Adam, with a validation after some of them.
@@ -157,7 +162,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 		return g.cost.Bytes, nil
 	})
 	if err != nil {
-		return fmt.Errorf("valla: %w", err)
+		return err
 	}
 	m, rungs, steps, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
 	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))

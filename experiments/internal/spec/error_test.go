@@ -30,7 +30,7 @@ func TestErrors(t *testing.T) {
 		{"name: good", "", "bad.yaml: name: expected a name"},
 		{"about: what", "about: |\n  what", "bad.yaml:2: about: expected a value"},
 		{"dtype: float32", "dtype: float16", `bad.yaml:5: network.dtype: expected one of float64, float32, found "float16"`},
-		{"dtype: float32", "width: 3", `bad.yaml:5: network.width: expected one of the keys form, hidden, filters, activation, shortcut, input, frozen, dtype, mean, std, weights, found "width"`},
+		{"dtype: float32", "width: 3", `bad.yaml:5: network.width: expected one of the keys form, hidden, filters, activation, shortcut, input, frozen, output, dtype, mean, std, weights, found "width"`},
 		{"hidden: []", "hidden: [3, 0]", `bad.yaml:5: network.hidden[1]: expected an integer at least 1, found "0"`},
 		{"hidden: []", "hidden: {}", `bad.yaml:5: network.hidden: expected a value, found a mapping`},
 		{"learning-rate: 1e-3", "learning-rate: 0", `bad.yaml:7: map.learning-rate: expected a number above 0, found "0"`},

@@ -27,6 +27,7 @@ func (c *code[T]) flops() (once, each int) {
 type Work struct {
 	Products float64 // operations of products, convolutions and solutions of linear systems
 	Elements float64 // numbers that all other operations write
+	Steps    float64 // operations of the graph
 }
 
 // Cost says what a program takes.
@@ -66,6 +67,7 @@ type work struct {
 }
 
 func workOf[T kernel.Float](steps []*step[T]) (w work) {
+	w.Steps = float64(len(steps))
 	for _, s := range steps {
 		n := size(s.e.shape)
 		switch op := s.e.op.(type) {

@@ -170,6 +170,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	plan.Run(g.cost, steps*float64(parts))
 	plan.Products(steps * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + 3*float64(f.s.BatchSize*each)))
 	plan.Elements(steps * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
+	plan.Calls(steps * float64(rungs) * rungCalls)
 	if f.p.Validation != nil {
 		if err := n.planValidation(plan, g.cost, steps*float64(parts), rungs, m); err != nil {
 			return err
@@ -177,6 +178,9 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	}
 	return plan.Check(f.r.Limit())
 }
+
+// rungCalls is about how many operations on arrays a step takes for each rung.
+const rungCalls = 40
 
 // spectra is about how many multiplications a step takes for each rung, over M³.
 const spectra = 8

@@ -17,7 +17,7 @@ func TestEstimate(t *testing.T) {
 	}
 	for _, optimizer := range []string{"natural", "adam"} {
 		for _, p := range problems[:3] {
-			few, many := &Settings{Inducing: 5, Iterations: 10, Optimizer: optimizer}, &Settings{Inducing: 5, Iterations: 1_000_000, Optimizer: optimizer}
+			few, many := &Settings{Inducing: 5, Iterations: 10, Optimizer: optimizer}, &Settings{Inducing: 5, Iterations: 10_000_000, Optimizer: optimizer}
 			a, err := few.Estimate(t.Context(), p.Problem, gp.Run{})
 			if err != nil {
 				t.Fatal(err)

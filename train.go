@@ -214,7 +214,10 @@ func (n Network) scaled(rows *data.Set) task.Inputs {
 		}
 		return v
 	}
-	return task.Inputs{Features: rows.Features, Shape: shape, Mean: each(n.Mean), Std: each(n.Std), Encoding: rows.Encoding}
+	return task.Inputs{
+		Features: rows.Features, Shape: shape, Mean: each(n.Mean), Std: each(n.Std), Encoding: rows.Encoding,
+		Bytes: rows.X.Dtype() == tensor.Uint8,
+	}
 }
 
 // run trains the network. If the recipe is open, it is chosen first; where ctx ends meanwhile, the network is that of

@@ -20,7 +20,14 @@ type Inputs struct {
 	Std  []float64 `json:"std,omitempty"` // standard deviations, as many as means
 	// Encoding makes the features of the columns of a table; nil if they are the columns.
 	Encoding *data.Encoding `json:"encoding,omitempty"`
+	// Bytes says that the network was made for examples of bytes. Numbers that are no bytes then stand for bytes that
+	// are divided by 255 already, and numbers far from 0 to 1 are refused.
+	Bytes bool `json:"bytes,omitempty"`
 }
+
+// leastPixel and mostPixel bound the numbers that stand for bytes divided by 255: methods that resize images leave 0 to
+// 1 a little.
+const leastPixel, mostPixel = -0.5, 1.5
 
 // Columns returns the names of the columns of a table that are read; nil for other arrays.
 func (in Inputs) Columns() []string {
@@ -149,6 +156,9 @@ func scale[T, F float](in Inputs, out []T, v []F) error {
 		value := float64(x)
 		if !kernel.Finite(value) {
 			return fmt.Errorf("%s: expected a finite number, found %g", in.place(i), value)
+		}
+		if in.Bytes && (value < leastPixel || value > mostPixel) {
+			return fmt.Errorf("%s: expected a byte divided by 255, from 0 to 1, or bytes (UINT8), found %g", in.place(i), value)
 		}
 		if in.Mean != nil {
 			c := i / run % d

@@ -18,7 +18,11 @@ func serverMetadata() *oip.ServerMetadataResponse {
 func (v *version) metadata() *oip.ModelMetadataResponse {
 	var inputs, outputs []*oip.ModelMetadataResponse_TensorMetadata
 	if v.columns() == nil {
-		inputs = append(inputs, tensorMetadata("x", false, v.model.Task.Inputs.Shape))
+		x := tensorMetadata("x", false, v.model.Task.Inputs.Shape)
+		if v.model.Task.Inputs.Bytes {
+			x.Datatype = "UINT8"
+		}
+		inputs = append(inputs, x)
 	}
 	for _, f := range v.fields() {
 		inputs = append(inputs, tensorMetadata(f.Name, f.Text, nil))

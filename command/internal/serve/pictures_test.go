@@ -77,6 +77,9 @@ func TestPictures(t *testing.T) {
 		t.Errorf("predictions %v, expected %v", plain, want.Probs)
 	}
 	var no failure
+	r.post("/v2/models/m/infer", fmt.Sprintf(`{"inputs":[{"name":"x","shape":[2,3,8,8],"datatype":"FP64","data":[%s]}]}`, strings.Join(bytes, ",")), http.StatusBadRequest, &no)
+	has(t, "bytes as numbers", no.Error, "expected a byte divided by 255, from 0 to 1, or bytes (UINT8)")
+	no = failure{}
 	r.post("/v2/models/m/infer", `{"inputs":[{"name":"x","shape":[1,8,8,3],"datatype":"UINT8","data":[1]}]}`, http.StatusBadRequest, &no)
 	has(t, "shape", no.Error, "1 elements, expected 192")
 	if _, body := r.send(http.MethodGet, "/v2/models/m", "", nil); !strings.Contains(string(body), `"shape":[-1,3,8,8]`) {

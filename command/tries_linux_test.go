@@ -247,9 +247,6 @@ func someFile(path string, rng *rand.Rand) string {
 // TestDamagedFiles: a damaged file of any format that the program reads is refused in one line, or is read; a format with
 // checksums is never read wrongly. There is one file of each format, or as many in all as VALLA_DAMAGE says.
 func TestDamagedFiles(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals to other processes")
-	}
 	dir := fitted(t)
 	list := readables(t, dir)
 	each := numberOf(t, "VALLA_DAMAGE", len(list)) / len(list)

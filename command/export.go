@@ -27,7 +27,7 @@ type exportCommand struct {
 
 	out     string // path of the file to write
 	data    string // path of rows at which the file is compared; "" means random ones
-	library string // path of ONNX Runtime; "" means where it usually is
+	ortPath string // path of ONNX Runtime; "" means where it usually is
 }
 
 // comparedRows is the most rows of the data at which a file is compared.
@@ -60,7 +60,7 @@ transforms of targets, sets of the kind aps, the links mc and bridge, and some m
 	f := cmd.Flags()
 	f.StringVar(&c.out, "out", "", "`FILE` to write, .onnx")
 	f.StringVar(&c.data, "data", "", "`DATA` with rows at which the file is compared")
-	f.StringVar(&c.library, "onnxruntime", "", "`PATH` of the library of ONNX Runtime, for --check (default: VALLA_ONNXRUNTIME, or where the system finds it)")
+	f.StringVar(&c.ortPath, "onnxruntime", "", "`PATH` of the library of ONNX Runtime, for --check (default: VALLA_ONNXRUNTIME, or where the system finds it)")
 	settingsFlags(f, c, "", nil)
 	require(cmd, "out")
 	return cmd
@@ -74,7 +74,7 @@ func (c *exportCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := valla.ExportOptions{Level: c.Level, Quantiles: c.Quantiles, Link: task.Link(c.Link), Bytes: c.Bytes, Encoded: c.Encoded, Check: c.Check, Library: c.library}
+	o := valla.ExportOptions{Level: c.Level, Quantiles: c.Quantiles, Link: task.Link(c.Link), Bytes: c.Bytes, Encoded: c.Encoded, Check: c.Check, Library: c.ortPath}
 	if c.data != "" {
 		if o.Rows, err = c.rows(m); err != nil {
 			return err

@@ -8,11 +8,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// along returns J(x) v [B,C,K] for the outputs out [B,C] of a network at x and K directions,
+// Along returns J(x) v [B,C,K] for the outputs out [B,C] of a network at x and K directions,
 // the rows of v [K,P]: by a forward pass for each direction or by a reverse pass for each
 // output, whichever are fewer. Of ResNet-20, C = 10 and K = 20, the second takes about half
 // the time. v is read by reference.
-func along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
+func Along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}

@@ -45,13 +45,7 @@ func DirectionalPass(net layers.Network, input []int, v *tensor.Dense, size int)
 	if s := out.Shape(); len(s) != 2 || s[0] != size {
 		return graph.Pass{}, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), s)
 	}
-	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{out, along(b, net, x, out, v)}}, nil
-}
-
-// Along writes the derivatives [B,C,K] of a network's outputs out [B,C] at x [B,…] along the rows of v [K,P], which is read by
-// reference.
-func Along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
-	return along(b, net, x, out, v)
+	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{out, Along(b, net, x, out, v)}}, nil
 }
 
 // Outputs returns C.

@@ -128,6 +128,23 @@ func (p *Plan) Estimate(err error) (Estimate, error) {
 	return Estimate{Seconds: p.seconds, Bytes: p.most, Kept: p.held, Row: row.seconds, RowBytes: row.most, Cheaper: p.Cheaper}, nil
 }
 
+// EstimateBy returns the estimate of a fit to a problem: complete fills in the settings of the fit, and plan counts it.
+func EstimateBy[S any](p Problem, complete func(Problem) (S, error), plan func(S) (*Plan, error)) (Estimate, error) {
+	if err := p.Check(); err != nil {
+		return Estimate{}, err
+	}
+	s, err := complete(p)
+	if err != nil {
+		return Estimate{}, err
+	}
+	counted, err := plan(s)
+	return counted.Estimate(err)
+}
+
+// EigenSystem counts the eigenvalues and eigenvectors of a symmetric matrix of order n, so many times. They take about
+// 12 n³ multiplications: half of these are products with vectors, which take longer than products of matrices.
+func (p *Plan) EigenSystem(n, times float64) { p.Products(12 * n * n * n * times) }
+
 // element returns how many seconds a function of a number takes in a large array. It is measured once, in
 // some milliseconds.
 var element = sync.OnceValue(func() float64 {

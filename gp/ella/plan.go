@@ -14,15 +14,7 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	c, err := s.complete(p)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := c.plan(p, r, c.draw(p, r.Seed))
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) { return c.plan(p, r, c.draw(p, r.Seed)) })
 }
 
 // plan counts the fit with complete settings and the given points.
@@ -49,13 +41,11 @@ func (s Settings) plan(p gp.Problem, r gp.Run, at points) (*gp.Plan, error) {
 	if err := along.Plan(plan, p, p.Train.N()+held, k, limit, true); err != nil {
 		return nil, err
 	}
-	plan.Products(float64(p.Train.N()*c)*float64(k*k)/2 + float64(held*c)*float64(k*k) + eigenSystem*float64(k*k*k))
+	plan.Products(float64(p.Train.N()*c)*float64(k*k)/2 + float64(held*c)*float64(k*k))
+	plan.EigenSystem(float64(k), 1)
 	plan.Elements(4*float64(p.Train.N())*float64(c*k) + 2*float64(len(s.candidates(p))*held)*float64(c*k))
 	return plan, plan.Check(limit)
 }
-
-// eigenSystem is the number of multiplications of the eigenvalues and eigenvectors of a matrix of order n, over n³.
-const eigenSystem = 12
 
 // planDirections counts the kernel of the points, its leading eigenvectors and the directions.
 func (s Settings) planDirections(plan *gp.Plan, p gp.Problem, at points, k int, limit int64) error {

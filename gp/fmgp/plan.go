@@ -13,16 +13,7 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	f := &fitting{p: p, r: r}
-	var err error
-	if f.s, err = s.complete(p); err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := f.plan()
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) { return (&fitting{p: p, r: r, s: c}).plan() })
 }
 
 // plan counts the fit.

@@ -29,7 +29,7 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 		return gp.Estimate{}, err
 	}
 	plan.Seconds(choice)
-	solves, rows := c.solves(p, q)
+	solves, rows := c.solves(p, q, o)
 	q.planSolves(plan, solves, rows)
 	e, err := plan.Estimate(nil)
 	if err == nil && e.Seconds > gp.Long {
@@ -57,8 +57,7 @@ func (s *Settings) cheaper(ctx context.Context, p gp.Problem, r gp.Run, o option
 
 // solves returns how many factorisations a fit takes as long as, and the number of examples that are predicted with
 // each.
-func (s *Settings) solves(p gp.Problem, q *posterior) (solves, rows int) {
-	o := s.options(p)
+func (s *Settings) solves(p gp.Problem, q *posterior, o options) (solves, rows int) {
 	switch {
 	case s.Hyper == hyperGrid:
 		return len(grid{NoiseStds: s.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
@@ -184,7 +183,7 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 	c, all := float64(p.scan.outputs), float64(p.scan.params)
 	if l, ok := p.structure.(*lowRank); ok {
 		order := float64(l.order())
-		plan.Products(eigenSystem * order * order * order)
+		plan.EigenSystem(order, 1)
 	}
 	switch h := p.full().(type) {
 	case *weightSpace:
@@ -195,7 +194,7 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 		plan.Products(n * float64(h.width*h.width*h.q()*h.q()) / 2)
 	case interface{ factorSizes() []int }: // KFAC
 		for _, w := range h.factorSizes() {
-			plan.Products(eigenSystem * float64(w) * float64(w) * float64(w))
+			plan.EigenSystem(float64(w), 1)
 		}
 		p.eachFactor(func(rows, width float64) {
 			plan.Products(n * rows * width * width / 2)
@@ -206,10 +205,6 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 		plan.Products(n * all)
 	}
 }
-
-// eigenSystem is the number of multiplications of the eigenvalues and eigenvectors of a matrix of order n, over n³.
-// Half of them are products with vectors, which take longer than products of matrices.
-const eigenSystem = 12
 
 // eachFactor calls f with the rows and the width of each factor of the Jacobian at an example.
 func (p *posterior) eachFactor(f func(rows, width float64)) {

@@ -13,15 +13,7 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	c, err := s.complete(p)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := newFitting(p, r, c).plan()
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) { return newFitting(p, r, c).plan() })
 }
 
 // plan counts the fit, and the draws of the weights that its predictions keep.

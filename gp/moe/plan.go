@@ -14,15 +14,9 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	c, err := s.complete(p)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := (&fitting{p: p, r: r, s: c, asked: s.Experts, limit: r.Limit()}).plan(ctx)
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) {
+		return (&fitting{p: p, r: r, s: c, asked: s.Experts, limit: r.Limit()}).plan(ctx)
+	})
 }
 
 // neighboursOfOne is how many clusters lie next to one of many, on average, in a plane.

@@ -12,19 +12,13 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	c, err := s.complete(p)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	f, err := newFitting(p, r, c)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := f.plan()
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) {
+		f, err := newFitting(p, r, c)
+		if err != nil {
+			return nil, err
+		}
+		return f.plan()
+	})
 }
 
 // usualIterations is how many iterations of conjugate gradients a solve takes, and usualNewton how many the mode takes,

@@ -12,15 +12,7 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	c, err := s.complete(p)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := c.plan(p, r)
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) { return c.plan(p, r) })
 }
 
 // plan counts the fit with complete settings. The points of the plan are arrays that nothing is written to, which take
@@ -46,7 +38,8 @@ func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
 	plan.Pass(size, cost, n, limit)
 	plan.Run(cost, float64(k.parts()*(n+held+m)-n)/float64(size))
 	parts, o, vars := float64(k.parts()), float64(k.width()), float64(k.size())
-	plan.Products(parts * (float64(n)*o*vars*vars + (eigenSystem+3)*vars*vars*vars + 1.5*float64(held)*o*vars*vars))
+	plan.Products(parts * (float64(n)*o*vars*vars + 3*vars*vars*vars + 1.5*float64(held)*o*vars*vars))
+	plan.EigenSystem(vars, parts)
 	plan.Elements(parts * (float64(n)*o*vars*4 + float64(len(s.candidates(p))*held)*o*vars*2))
 	plan.Elements(float64(n) * float64(c) * (8 + float64(c)))
 	row := plan.Prediction()
@@ -56,6 +49,3 @@ func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
 	row.Elements(float64(c) * float64(c))
 	return plan, plan.Check(limit)
 }
-
-// eigenSystem is the number of multiplications of the eigenvalues and eigenvectors of a matrix of order n, over n³.
-const eigenSystem = 12

@@ -14,15 +14,7 @@ var _ gp.Estimator = (*Settings)(nil)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	if err := p.Check(); err != nil {
-		return gp.Estimate{}, err
-	}
-	c, err := s.complete(p)
-	if err != nil {
-		return gp.Estimate{}, err
-	}
-	plan, err := (&fitting{p: p, r: r, s: c}).plan()
-	return plan.Estimate(err)
+	return gp.EstimateBy(p, s.complete, func(c Settings) (*gp.Plan, error) { return (&fitting{p: p, r: r, s: c}).plan() })
 }
 
 // plan counts the fit. The head of the plan has arrays that nothing is written to, which take no memory.

@@ -21,8 +21,7 @@ const (
 	exportTolerance, exportTolerance64 = 1e-5, 1e-9
 )
 
-// exportRows returns the rows at which a file is compared: the given ones, or random ones with the means and standard deviations of the
-// scaling of the inputs.
+// exportRows returns the rows at which a file is compared: the given ones, or random ones.
 func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
 	in := m.Task.Inputs
 	size := tensor.Shape(in.Shape).TotalSize()
@@ -32,25 +31,30 @@ func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
 		}
 		return o.Rows, nil
 	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	shape := append([]int{exportRows}, in.Shape...)
-	if o.Bytes {
-		v := make([]uint8, exportRows*size)
-		for i := range v {
-			v[i] = uint8(rng.IntN(256))
-		}
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
-	}
-	v := make([]float64, exportRows*size)
-	run := size / in.Shape[0]
+	return m.randomRows(exportRows, o.Bytes), nil
+}
+
+// randomRows returns n rows in the units of the data: bytes, or numbers with the means and standard deviations of the scaling of the
+// inputs. Numbers for a network that was made for bytes are bytes divided by 255.
+func (m *Model) randomRows(n int, bytes bool) *tensor.Dense {
+	rng, in := rand.New(rand.NewPCG(uint64(n), 1)), m.Task.Inputs
+	size := tensor.Shape(in.Shape).TotalSize()
+	v, pixels, run := make([]float64, n*size), make([]uint8, n*size), size/in.Shape[0]
 	for i := range v {
-		v[i] = rng.NormFloat64()
-		if in.Mean != nil {
+		v[i], pixels[i] = rng.NormFloat64(), uint8(rng.IntN(256))
+		switch {
+		case in.Bytes:
+			v[i] = float64(pixels[i]) / 255
+		case in.Mean != nil:
 			c := i / run % len(in.Mean)
 			v[i] = in.Mean[c] + in.Std[c]*v[i]
 		}
 	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
+	shape := append([]int{n}, in.Shape...)
+	if bytes {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(pixels))
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }
 
 // compareExport compares the outputs of the file at path with the predictions of the model, and notes the differences.

@@ -2,13 +2,10 @@ package valla
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
@@ -61,7 +58,7 @@ func TestExportMethods(t *testing.T) {
 func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "net.onnx")
-	o.Rows = rowsFor(m, o, 7)
+	o.Rows = m.randomRows(7, o.Bytes)
 	e, err := m.Export(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +79,7 @@ func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 		o.Level = 0.95
 	}
 	for _, n := range []int{1, 7, 1000} {
-		rows := rowsFor(m, o, n)
+		rows := m.randomRows(n, o.Bytes)
 		got, err := s.Run(e.Input.Name, runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape), names)
 		if err != nil {
 			t.Fatal(err)
@@ -100,20 +97,17 @@ func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 	return e
 }
 
-// rowsFor returns n random rows for a model.
-func rowsFor(m *Model, o ExportOptions, n int) *tensor.Dense {
-	rng, in := rand.New(rand.NewPCG(uint64(n), 5)), m.Task.Inputs
-	size := tensor.Shape(in.Shape).TotalSize()
-	v, bytes := make([]float64, n*size), make([]uint8, n*size)
-	for i := range v {
-		v[i], bytes[i] = rng.NormFloat64(), uint8(rng.IntN(256))
-		if c := i / (size / in.Shape[0]) % in.Shape[0]; in.Mean != nil {
-			v[i] = in.Mean[c] + in.Std[c]*v[i]
+// TestExportOfBytes: a model that was made for bytes is compared at pixels, whether the file takes bytes or numbers.
+func TestExportOfBytes(t *testing.T) {
+	o := augmentedTrain()
+	o.Training.Augment = false
+	m, err := Train(t.Context(), pictures(12, 8, 8), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bytes := range []bool{false, true} {
+		if e, err := m.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), ExportOptions{Bytes: bytes}); err != nil || (e.Input.Type == "uint8") != bytes {
+			t.Errorf("bytes %t: %+v, %v", bytes, e, err)
 		}
 	}
-	shape := append([]int{n}, in.Shape...)
-	if o.Bytes {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(bytes))
-	}
-	return dense(v, shape...)
 }

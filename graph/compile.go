@@ -72,7 +72,7 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 	if err != nil {
 		return nil, nil, err
 	}
-	bytes := int64(c.arena.size) * int64(unsafe.Sizeof(T(0)))
+	bytes := int64(c.bytes())
 	if err := CheckMemory("a graph", bytes); err != nil {
 		return nil, nil, err
 	}
@@ -97,6 +97,9 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 	}
 	return c.code, values, nil
 }
+
+// bytes returns the memory that the machine will hold.
+func (c *compiler[T]) bytes() int { return c.arena.size * int(unsafe.Sizeof(T(0))) }
 
 // connect gives each step the memory of its result and of its operands. A twin has no steps that
 // run once.

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"unsafe"
-
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -56,8 +54,7 @@ func costOf[T kernel.Float](outputs []*expr, o Options) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	bytes := c.arena.size * int(unsafe.Sizeof(T(0)))
-	return Cost{int64(bytes), workOf(c.code.once).Work, workOf(c.code.each).Work}, nil
+	return Cost{int64(c.bytes()), workOf(c.code.once).Work, workOf(c.code.each).Work}, nil
 }
 
 // work is a Work with the sum of its operations, as [Program.Flops] counts them.

@@ -102,8 +102,11 @@ func (c *code[T]) bytes() int {
 }
 
 func (c *code[T]) twinBytes(outputs []*expr, o Options) (int, error) {
-	bytes, err := planned[T](outputs, o, true)
-	return bytes, err
+	of, err := newCompiler[T](outputs, o, true)
+	if err != nil {
+		return 0, err
+	}
+	return of.bytes(), nil
 }
 
 func (c *code[T]) twin(outputs []*expr, o Options) (machine, []*tensor.Dense, error) {

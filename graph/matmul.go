@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -122,12 +121,12 @@ func (r matMul) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
 	x, y := in[0], in[1]
 	if len(x.Shape) == 2 && (r.transA || r.transB) {
 		var attrs []onnxfile.Attr
-		for name, set := range map[string]bool{"transA": r.transA, "transB": r.transB} {
-			if set {
-				attrs = append(attrs, attr(name, 1)...)
-			}
+		if r.transA {
+			attrs = attr("transA", 1)
 		}
-		slices.SortFunc(attrs, func(a, b onnxfile.Attr) int { return cmp.Compare(a.Name, b.Name) })
+		if r.transB {
+			attrs = append(attrs, attr("transB", 1)...)
+		}
 		return w.Node("Gemm", attrs, x.Name, y.Name)
 	}
 	if r.transA {

@@ -3,9 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -106,14 +104,6 @@ func rewritten(order, outputs []*Node, o Options, panels bool) ([]*expr, error) 
 func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
 	c, err := CostOf(b, outputs, o)
 	return int(c.Bytes), err
-}
-
-func planned[T kernel.Float](outputs []*expr, o Options, twin bool) (int, error) {
-	c, err := newCompiler[T](outputs, o, twin)
-	if err != nil {
-		return 0, err
-	}
-	return c.arena.size * int(unsafe.Sizeof(T(0))), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.

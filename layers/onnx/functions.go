@@ -76,10 +76,10 @@ type scope struct {
 
 // outside returns the name of a value in the whole graph.
 func (s scope) outside(name string) string {
-	if out, ok := s.names[name]; ok || name == "" || s.depth == 0 {
-		if ok {
-			return out
-		}
+	if out, ok := s.names[name]; ok {
+		return out
+	}
+	if name == "" || s.depth == 0 {
 		return name
 	}
 	return s.prefix + name

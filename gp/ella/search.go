@@ -48,10 +48,11 @@ func heldOutBytes(n, c, k int) int64 { return 8 * int64(n) * int64(c) * int64(2+
 // best returns the candidate with the smallest mean negative log predictive density, and this
 // density. It is an error if no density is finite.
 func (h *heldOut) best(p precision, share float64, all []gp.Candidate) (gp.Candidate, float64, error) {
-	rotated := make([]float64, len(h.phi)) // φ Q
-	kernel.Gemm(false, false, len(h.mean), h.k, h.k, 1, h.phi, h.k, p.q, h.k, 0, rotated, h.k)
+	squares := make([]float64, len(h.phi)) // (φ Q)²
+	kernel.Gemm(false, false, len(h.mean), h.k, h.k, 1, h.phi, h.k, p.q, h.k, 0, squares, h.k)
+	kernel.Mul(squares, squares, squares)
 	found, nll, err := gp.Best(all, "standard deviations", func(c gp.Candidate) (gp.Candidate, float64, error) {
-		return c, h.nll(rotated, p.variances(c.Prior, c.Noise*c.Noise, share), c.Noise*c.Noise), nil
+		return c, h.nll(squares, p.variances(c.Prior, c.Noise*c.Noise, share), c.Noise*c.Noise), nil
 	})
 	if err != nil {
 		return found, nll, fmt.Errorf("ella: %w", err)
@@ -60,14 +61,12 @@ func (h *heldOut) best(p precision, share float64, all []gp.Candidate) (gp.Candi
 }
 
 // nll returns the mean negative log predictive density, each output by itself, with the covariances
-// ψ diag(s) ψᵀ, where psi [n,C,K] are the features in the coordinates of s.
-func (h *heldOut) nll(psi, s []float64, noiseVariance float64) float64 {
-	scaled := make([]float64, h.k)
+// ψ diag(s) ψᵀ, where squares [n,C,K] are ψ² of the features ψ in the coordinates of s.
+func (h *heldOut) nll(squares, s []float64, noiseVariance float64) float64 {
 	return gp.MeanNLLOfEach(likelihood.WithNoise(h.lik, noiseVariance), h.y, h.mean, h.c, func(n int, v []float64) {
 		for j := range v {
-			row := psi[(n*h.c+j)*h.k : (n*h.c+j+1)*h.k]
-			kernel.Mul(scaled, row, s)
-			v[j] = kernel.Dot(scaled, row)
+			at := (n*h.c + j) * h.k
+			v[j] = kernel.Dot(squares[at:at+h.k], s)
 		}
 	})
 }

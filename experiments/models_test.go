@@ -22,7 +22,6 @@ type modelTable struct {
 	likelihood string
 	about      string                                               // what the target is
 	least      float64                                              // standard errors by which a posterior is better than the network alone; it may be worse where least is negative
-	least      float64                                              // standard errors by which a posterior is better than the network alone; it may be worse where least is negative
 	target     func(r *rand.Rand, f float64, x []float64) []float64 // target of a row with the function f and the inputs x
 }
 

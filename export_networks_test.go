@@ -141,31 +141,3 @@ func TestExportErrors(t *testing.T) {
 		t.Errorf("files %v left, %v", files, err)
 	}
 }
-
-// TestExportSize: the file has at most a tenth more than the weights and the posterior.
-func TestExportSize(t *testing.T) {
-	m := newTestModel(t, tensor.Float64, 60, 100, 100)
-	e := checkExported(t, m, ExportOptions{})
-	numbers := 60*2 + 60*61/2
-	for _, p := range layers.Arrays(m.Net) {
-		numbers += p.Value.Size()
-	}
-	if most := 11 * 8 * numbers / 10; e.Bytes > most {
-		t.Errorf("%d bytes, expected at most %d", e.Bytes, most)
-	}
-}
-
-// TestExportRandom: files of random perceptrons, read again, give the predictions of the model.
-func TestExportRandom(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	activations := []layers.Activation{"tanh", "relu", "sigmoid", "gelu", "silu", "softplus"}
-	for range 8 {
-		hidden := make([]int, 1+rng.IntN(3))
-		for i := range hidden {
-			hidden[i] = 1 + rng.IntN(6)
-		}
-		form := layers.MLP{Inputs: 1 + rng.IntN(4), Hidden: hidden, Outputs: 2 + rng.IntN(3), Activation: activations[rng.IntN(len(activations))]}
-		m := withForm(t, form, bothTypes[rng.IntN(2)])
-		t.Run(form.String(), func(t *testing.T) { checkExported(t, m, ExportOptions{}) })
-	}
-}

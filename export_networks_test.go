@@ -130,9 +130,9 @@ func TestExportErrors(t *testing.T) {
 	refused(m, ExportOptions{Quantiles: []float64{0}}, "probability 0")
 	refused(m, ExportOptions{Rows: dense(make([]float64, 3), 1, 3)}, "rows of shape", "[2]")
 	r := *m.Task.Outputs.(*task.Regression)
-	r.Transforms = []task.Transform{{Name: task.Log}}
-	m.Task.Outputs = &r
-	refused(m, ExportOptions{}, "transform log")
+	r.Transforms = []task.Transform{{Name: task.YeoJohnson, Exponent: 0.5}}
+	m.Task.Outputs, m.Laws = &r, []law.Law{{Family: law.StudentT, DoF: 5, Scale: 0.8}}
+	refused(m, ExportOptions{}, "transform yeo-johnson", "Student's t")
 	c := newTestClasses(t, tensor.Float64, 3)
 	refused(c, ExportOptions{Link: MonteCarlo}, `link "mc"`)
 	refused(c, ExportOptions{Link: Own}, `link "own"`)

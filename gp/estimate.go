@@ -35,7 +35,7 @@ type Estimator interface {
 // Speed returns how many multiplications of large matrix products, each with an addition, the
 // machine makes in a second if it does nothing else. It is measured once, in some 50 milliseconds.
 var Speed = sync.OnceValue(func() float64 {
-	const n = 384
+	const n = 256 // a product is so short that other work on the machine disturbs few of them
 	a, c := make([]float64, n*n), make([]float64, n*n)
 	return n * n * n / fastest(func() { kernel.Gemm(false, true, n, n, n, 1, a, n, a, n, 0, c, n) })
 })

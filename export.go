@@ -47,6 +47,7 @@ type Export struct {
 	Outputs     []ExportedOutput `json:"outputs"`               // what a run returns
 	Rows        int              `json:"rows"`                  // number of rows at which the file was compared with Predict
 	Wide        bool             `json:"wide"`                  // the file computes a network of float32 in float64, because float32 has too few digits
+	Careful     bool             `json:"careful"`               // variances that are small differences are computed as sums of squares, which may take more time and room
 	Runtime     string           `json:"onnxruntime,omitempty"` // version of ONNX Runtime with which the file was compared, see ExportOptions
 	Fingerprint string           `json:"fingerprint"`           // of the weights
 }
@@ -85,7 +86,7 @@ func (m *Model) Export(ctx context.Context, path string, o ExportOptions) (_ *Ex
 		return nil, err
 	}
 	out, err := m.export(ctx, path, o, false)
-	if errors.Is(err, errDiffers) && m.Dtype() == tensor.Float32 {
+	if errors.Is(err, errDiffers) {
 		return m.export(ctx, path, o, true)
 	}
 	return out, err
@@ -112,8 +113,8 @@ func (m *Model) checkExport(o ExportOptions) error {
 		strings.Join(names, ", "), len(m.Task.Inputs.Features))
 }
 
-// export is Export for valid options. wide says that a network of float32 is computed in float64.
-func (m *Model) export(ctx context.Context, path string, o ExportOptions, wide bool) (*Export, error) {
+// export is Export for valid options. careful is that of [gp.Writing].
+func (m *Model) export(ctx context.Context, path string, o ExportOptions, careful bool) (*Export, error) {
 	rows, err := m.exportRows(o)
 	if err != nil {
 		return nil, err
@@ -124,13 +125,13 @@ func (m *Model) export(ctx context.Context, path string, o ExportOptions, wide b
 			return err
 		}
 		var err error
-		outputs, err = m.writeSheet(s, o, wide)
+		outputs, err = m.writeSheet(s, o, careful)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &Export{Wide: wide, Rows: rows.Shape()[0], Fingerprint: m.fingerprint()}
+	out := &Export{Wide: careful && m.Dtype() == tensor.Float32, Careful: careful, Rows: rows.Shape()[0], Fingerprint: m.fingerprint()}
 	out.describe(model, outputs, m.Task.Inputs.Features)
 	if err := m.annotate(model, out, o); err != nil {
 		return nil, err
@@ -139,10 +140,10 @@ func (m *Model) export(ctx context.Context, path string, o ExportOptions, wide b
 }
 
 // writeSheet writes the model's predictions as a computation, and returns the outputs.
-func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, wide bool) ([]task.Output, error) {
+func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]task.Output, error) {
 	in := s.Stage(tensor.Float64)
 	x := s.Input(in, "input", m.inputType(o), m.Task.Inputs.Shape...)
-	w := gp.NewWriting(s, m.Task.Inputs.Write(in, x, o.Bytes), m.Dtype(), wide)
+	w := gp.NewWriting(s, m.Task.Inputs.Write(in, x, o.Bytes), m.Dtype(), careful)
 	if err := w.Err(); err != nil {
 		return nil, err
 	}

@@ -174,10 +174,15 @@ func difference(got, want []float64) (largest float64, at int) {
 	}
 	square := 0.0
 	for _, v := range want {
-		square += v * v / float64(len(want))
+		if !math.IsInf(v, 0) {
+			square += v * v / float64(len(want))
+		}
 	}
 	for i, v := range want {
 		d := math.Abs(got[i] - v)
+		if got[i] == v { // or both are infinite
+			d = 0
+		}
 		if d > 0 {
 			d /= max(math.Abs(v), math.Sqrt(square))
 		}
@@ -198,6 +203,11 @@ func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Exp
 		return m.predictedClasses(ctx, rows, p, o)
 	}
 	all := map[string][]float64{"mean": p.Mean, "std": p.Std(), "epistemic_std": p.EpistemicStd(), "aleatoric_std": p.AleatoricStd()}
+	for _, out := range e.Outputs {
+		if out.Name == "probabilities" {
+			all[out.Name] = valueProbabilities(p, out.Shape[len(out.Shape)-1])
+		}
+	}
 	if all["lower"], all["upper"], err = p.Interval(o.Level); err != nil {
 		return nil, err
 	}
@@ -209,6 +219,18 @@ func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Exp
 	}
 	all["quantiles"] = quantiles
 	return all, nil
+}
+
+// valueProbabilities returns the probabilities of the values 0…k−1 of each target.
+func valueProbabilities(p *task.Prediction, k int) (all []float64) {
+	t := len(p.Targets)
+	for i := range p.Mean {
+		d := p.Distribution(i/t, i%t)
+		for value := range k {
+			all = append(all, math.Exp(d.LogDensity(float64(value))))
+		}
+	}
+	return all
 }
 
 // predictedClasses is predictedOutputs for classes.

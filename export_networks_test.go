@@ -130,42 +130,14 @@ func TestExportErrors(t *testing.T) {
 	refused(m, ExportOptions{Quantiles: []float64{0}}, "probability 0")
 	refused(m, ExportOptions{Rows: dense(make([]float64, 3), 1, 3)}, "rows of shape", "[2]")
 	r := *m.Task.Outputs.(*task.Regression)
-	r.Transforms = []task.Transform{{Name: task.Log}}
-	m.Task.Outputs = &r
-	refused(m, ExportOptions{}, "transform log")
+	r.Transforms = []task.Transform{{Name: task.YeoJohnson, Exponent: 0.5}}
+	m.Task.Outputs, m.Laws = &r, []law.Law{{Family: law.StudentT, DoF: 5, Scale: 0.8}}
+	refused(m, ExportOptions{}, "transform yeo-johnson", "Student's t")
 	c := newTestClasses(t, tensor.Float64, 3)
 	refused(c, ExportOptions{Link: MonteCarlo}, `link "mc"`)
 	refused(c, ExportOptions{Link: Own}, `link "own"`)
 	refused(c, ExportOptions{Check: true, Library: filepath.Join(dir, "none.so")}, "onnxruntime is not available", "none.so")
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
 		t.Errorf("files %v left, %v", files, err)
-	}
-}
-
-// TestExportSize: the file has at most a tenth more than the weights and the posterior.
-func TestExportSize(t *testing.T) {
-	m := newTestModel(t, tensor.Float64, 60, 100, 100)
-	e := checkExported(t, m, ExportOptions{})
-	numbers := 60*2 + 60*61/2
-	for _, p := range layers.Arrays(m.Net) {
-		numbers += p.Value.Size()
-	}
-	if most := 11 * 8 * numbers / 10; e.Bytes > most {
-		t.Errorf("%d bytes, expected at most %d", e.Bytes, most)
-	}
-}
-
-// TestExportRandom: files of random perceptrons, read again, give the predictions of the model.
-func TestExportRandom(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	activations := []layers.Activation{"tanh", "relu", "sigmoid", "gelu", "silu", "softplus"}
-	for range 8 {
-		hidden := make([]int, 1+rng.IntN(3))
-		for i := range hidden {
-			hidden[i] = 1 + rng.IntN(6)
-		}
-		form := layers.MLP{Inputs: 1 + rng.IntN(4), Hidden: hidden, Outputs: 2 + rng.IntN(3), Activation: activations[rng.IntN(len(activations))]}
-		m := withForm(t, form, bothTypes[rng.IntN(2)])
-		t.Run(form.String(), func(t *testing.T) { checkExported(t, m, ExportOptions{}) })
 	}
 }

@@ -50,8 +50,9 @@ or at random rows. The largest difference of each output is printed, relative to
 More than 1e-5 with a network of float32, or 1e-9 with float64, is an error. Where float32 has too few digits for a
 variance, the file computes the network in float64, and says so.
 
-What has no form in ONNX is an error that names it: observation models other than Gaussian noise and classes,
-transforms of targets, sets of the kind aps, the links mc and bridge, and some methods.`,
+Counts, Student's t and mixtures as observation models have no quantiles. What has no form in ONNX is an error that
+names it: Yeo-Johnson's transform with residuals of Student's t, sets of the kind aps, the links mc and bridge, and some
+methods.`,
 		Example: `  valla export houses.valla --out houses.onnx --data houses-test.csv --encoded --quantiles 0.05,0.5,0.95
   valla export digits.valla --out digits.onnx --bytes`,
 		Args: one("the file of one model"),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/graph"
+	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
 
@@ -21,8 +22,10 @@ type Writing struct {
 	Net   *graph.Builder // stage of the network and of its kernels
 	X     *graph.Node    // inputs [B,…] in the units of the network, in Net
 	Out   *graph.Builder // later stage of what follows, float64
+	// Careful asks for variances that keep their digits where they are small differences of large numbers, at any cost.
+	Careful bool
 
-	constants int // number of constants in Out
+	constants int // number of constants
 }
 
 // Written are the nodes of a [Gaussian], in the stage Out of a [Writing]. Some may be nil, as there.
@@ -35,10 +38,10 @@ type Written struct {
 }
 
 // NewWriting adds the two stages to a sheet. x are inputs [B,…] in the units of the network, of an earlier stage, as numbers of the
-// network's element type dt. The network is computed in float64 if wide is set.
-func NewWriting(s *graph.Sheet, x *graph.Node, dt tensor.Dtype, wide bool) *Writing {
-	w := &Writing{Sheet: s}
-	if dt == tensor.Float32 && wide { // rounded first
+// network's element type dt. With careful, the network is computed in float64, see [Writing].
+func NewWriting(s *graph.Sheet, x *graph.Node, dt tensor.Dtype, careful bool) *Writing {
+	w := &Writing{Sheet: s, Careful: careful}
+	if dt == tensor.Float32 && careful { // rounded first
 		x = s.Carry(s.Stage(dt), x)
 		dt = tensor.Float64
 	}
@@ -57,6 +60,12 @@ func (w *Writing) Const(v []float64, shape ...int) *graph.Node {
 	return w.Out.Const(fmt.Sprint("written ", w.constants), v, shape...)
 }
 
+// Rounded returns a constant of Net.
+func (w *Writing) Rounded(v *tensor.Dense) *graph.Node {
+	w.constants++
+	return w.Net.Param(&graph.Param{Name: fmt.Sprint("written ", w.constants), Value: graph.Convert(v, w.Net.Dtype())})
+}
+
 // Gram returns scale·vvᵀ of each matrix of a stack v [B,C,K]: [B,C,C].
 func (w *Writing) Gram(v *graph.Node, scale float64) *graph.Node {
 	return w.Out.Scale(w.Out.Gram(v), scale)
@@ -69,6 +78,26 @@ func (w *Writing) Rows(v *graph.Node, matrix []float64) *graph.Node {
 	}
 	k := v.Shape()[2]
 	return w.Out.MatMul(v, w.Const(matrix, k, len(matrix)/k), false, false)
+}
+
+// Lower returns a lower triangular matrix [n,n] of constants, of which the file holds the triangle.
+func (w *Writing) Lower(matrix []float64, n int) *graph.Node {
+	var packed []float64
+	for i := range n {
+		packed = append(packed, matrix[i*n:i*n+i+1]...)
+	}
+	return w.Out.Lower(w.Const(packed, len(packed)))
+}
+
+// Root returns a lower triangular matrix [n,n] of constants, of which the file holds the triangle, with the same square LLᵀ = WWᵀ as
+// the matrix W.
+func (w *Writing) Root(matrix []float64, n int) *graph.Node {
+	var of mat.QR
+	of.Factorize(mat.NewDense(n, n, matrix).T())
+	upper, lower := new(mat.Dense), new(mat.Dense)
+	of.RTo(upper)
+	lower.CloneFrom(upper.T())
+	return w.Lower(lower.RawMatrix().Data, n)
 }
 
 // Err returns the first error of a stage.

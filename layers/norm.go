@@ -52,7 +52,10 @@ func init() {
 
 // Make implements Layer.
 func (l LayerNorm) Make(m *Maker, in []int) (Network, []int, error) {
-	n := in[len(in)-1]
+	n, err := lastAxis(in)
+	if err != nil {
+		return nil, nil, err
+	}
 	l.Name = m.Name(l.Name, "layernorm")
 	net, err := newNorm(m, l.Name, n, l.Eps)
 	net.group, net.each, net.describes = n, 1, l
@@ -61,13 +64,24 @@ func (l LayerNorm) Make(m *Maker, in []int) (Network, []int, error) {
 
 // Make implements Layer.
 func (l RMSNorm) Make(m *Maker, in []int) (Network, []int, error) {
-	n := in[len(in)-1]
+	n, err := lastAxis(in)
+	if err != nil {
+		return nil, nil, err
+	}
 	l.Name = m.Name(l.Name, "rmsnorm")
 	if !(l.Eps >= 0 && l.Eps <= 1) {
 		return nil, nil, fmt.Errorf("eps %g, expected 0 to 1", l.Eps)
 	}
 	gamma := m.Param(l.Name+".weight", Constant(1), n)
 	return norm{gamma: gamma, eps: cmp.Or(l.Eps, 0x1p-23), group: n, each: 1, describes: l}, in, nil
+}
+
+// lastAxis returns the extent of the last axis of examples.
+func lastAxis(in []int) (int, error) {
+	if len(in) == 0 {
+		return 0, fmt.Errorf("examples of one number without an axis, expected at least one axis")
+	}
+	return in[len(in)-1], nil
 }
 
 // Make implements Layer.

@@ -33,7 +33,7 @@ func (r Rescale) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	return b.Mul(x, b.BroadcastTo(b.Const(fmt.Sprint("rescale ", r.Factors), r.Factors, 1, len(r.Factors)), x.Shape()...))
+	return b.Mul(x, b.Const(fmt.Sprint("rescale ", r.Factors), r.Factors, 1, len(r.Factors)))
 }
 
 // Params implements Network: there are none.

@@ -104,8 +104,16 @@ func (p *posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
 	if p.known == nil {
 		return []*graph.Node{t.Q, prior}
 	}
-	gain := b.SumAxis(b.Square(rowsTimes(b, t.Kxz, b.Param(p.known))), 2)
-	return []*graph.Node{t.Q, prior, b.Sub(prior, b.Reshape(gain, prior.Shape()...))}
+	return []*graph.Node{t.Q, prior, p.writeKnown(b, prior, t.Kxz)}
+}
+
+// writeKnown writes the part of the variances [B,C] that is known to be epistemic, for κ [B,C] and K_xz [B,C,M].
+func (p *posterior) writeKnown(b *graph.Builder, prior, cross *graph.Node) *graph.Node {
+	gain := b.SumAxis(b.Square(rowsTimes(b, cross, b.Param(p.known))), 2)
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Sub(prior, b.Reshape(gain, prior.Shape()...))
 }
 
 // at predicts at points that the network has made.

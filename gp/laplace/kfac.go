@@ -248,6 +248,9 @@ func (h *kfac[T]) rebuild(context.Context) error {
 	return nil
 }
 
+// eigenvalues returns those of a factor.
+func (h *kfac[T]) eigenvalues(factor *graph.Node) []float64 { return h.values[factor] }
+
 // products returns the eigenvalues of A⊗G, from the eigenvalues a of A and g of G. Negative
 // eigenvalues, which come from rounding, count as 0. nil instead of a stands for the number 1.
 func products(a, g []float64) []float64 {

@@ -1,9 +1,7 @@
 package laplace
 
 import (
-	"context"
 	"fmt"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
@@ -22,13 +20,15 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 	g := gp.Written{Mean: w.Carry(s.out)}
 	switch f := p.predictor.(type) {
 	case spectralPredictor:
-		g.Cov = t.spectral(f)
+		g.Cov = t.spectral(writtenSpectrum{f, p.factor.(spectralFactor), p.structure})
 	case weightFactor:
 		g.Cov = t.weights(f)
 	case densePredictor:
 		g.Cov = t.weights(f.weightFactor)
 	case functionFactor:
-		g.Cov = t.functions(f)
+		if g.Cov, err = t.functions(p, f); err != nil {
+			return g, err
+		}
 	default:
 		return g, fmt.Errorf("laplace: %T cannot be written", f)
 	}
@@ -53,7 +53,7 @@ func (t *writing) factor(n *graph.Node, per int) *graph.Node {
 }
 
 // rotated returns rows [B,per,…,width] of a factor in its basis; like is the factor in the fit.
-func (t *writing) rotated(p spectralPredictor, n, like *graph.Node, per int) *graph.Node {
+func (t *writing) rotated(p writtenSpectrum, n, like *graph.Node, per int) *graph.Node {
 	v := t.factor(n, per)
 	basis := p.basis[like]
 	if basis == nil || t.Err() != nil {
@@ -62,8 +62,28 @@ func (t *writing) rotated(p spectralPredictor, n, like *graph.Node, per int) *gr
 	return t.Out.MatMul(v, t.Const(basis, width(like), width(like)), false, false)
 }
 
+// writtenSpectrum is a spectralPredictor with that from which it was made.
+type writtenSpectrum struct {
+	spectralPredictor
+	factor spectralFactor // has the scales
+	of     structure      // may have the eigenvalues of factors
+}
+
+// spectrum writes the variances v of block i [p,q]. Those of KFAC are s/(λμ + r) for the eigenvalues λ and μ of its factors.
+func (t *writing) spectrum(p writtenSpectrum, i int) *graph.Node {
+	k, b := t.fitted.blocks[i], t.Out
+	h, ok := p.of.(interface {
+		eigenvalues(factor *graph.Node) []float64
+	})
+	if !ok || k.a == nil {
+		return t.Const(p.v[i], k.p, k.q)
+	}
+	h1, h2 := t.Const(h.eigenvalues(k.a), k.p, 1), t.Const(h.eigenvalues(k.d), 1, k.q)
+	return b.Div(b.Fill(p.factor.scales.s, 1, 1), b.Affine(b.Mul(b.ReLU(h1), b.ReLU(h2)), 1, p.factor.ratio(i)))
+}
+
 // spectral writes what spectralPredictor.marginals computes.
-func (t *writing) spectral(p spectralPredictor) (cov *graph.Node) {
+func (t *writing) spectral(p writtenSpectrum) (cov *graph.Node) {
 	b := t.Out
 	for _, g := range t.groups {
 		if first := t.blocks[g.blocks[0]]; first.places > 1 {
@@ -91,20 +111,22 @@ func (t *writing) plus(x, y *graph.Node) *graph.Node {
 }
 
 // variances returns vᵀa² of block i, [B,1,q], or [1,1,q] without a.
-func (t *writing) variances(p spectralPredictor, i int) *graph.Node {
+func (t *writing) variances(p writtenSpectrum, i int) *graph.Node {
 	k, b := t.blocks[i], t.Out
-	if k.a == nil {
-		return t.Const(p.v[i], 1, 1, k.q)
+	v := t.spectrum(p, i)
+	if t.Err() != nil {
+		return nil
 	}
-	a := b.Square(t.rotated(p, k.a, t.fitted.blocks[i].a, 1))
-	return b.MatMul(a, t.Const(p.v[i], k.p, k.q), false, false)
+	if k.a == nil {
+		return b.Reshape(v, 1, 1, k.q)
+	}
+	return b.MatMul(b.Square(t.rotated(p, k.a, t.fitted.blocks[i].a, 1)), v, false, false)
 }
 
 // multiplied returns the rows of the filters of a convolution, times the standard deviations of the weights: [B,C,p·q].
-func (t *writing) multiplied(p spectralPredictor, i int) *graph.Node {
+func (t *writing) multiplied(p writtenSpectrum, i int) *graph.Node {
 	k, b := t.blocks[i], t.Out
-	std := make([]float64, k.size())
-	kernel.Sqrt(std, p.v[i])
+	v := t.spectrum(p, i)
 	a := t.rotated(p, k.a, t.fitted.blocks[i].a, 1)         // [B,1,T,p]
 	d := t.rotated(p, k.d, t.fitted.blocks[i].d, t.outputs) // [B,C,T,q]
 	if t.Err() != nil {
@@ -113,7 +135,7 @@ func (t *writing) multiplied(p spectralPredictor, i int) *graph.Node {
 	n, c := t.batch, t.outputs
 	d = b.Reshape(b.Transpose(d, 0, 2, 1, 3), n, k.places, c*k.q)
 	rows := b.Reshape(b.MatMul(b.Reshape(a, n, k.places, k.p), d, true, false), n, k.p, c, k.q)
-	rows = b.Mul(b.Transpose(rows, 0, 2, 1, 3), t.Const(std, 1, 1, k.p, k.q))
+	rows = b.Mul(b.Transpose(rows, 0, 2, 1, 3), b.Reshape(b.Sqrt(v), 1, 1, k.p, k.q))
 	return b.Reshape(rows, n, c, k.size())
 }
 
@@ -145,41 +167,27 @@ func (t *writing) rows() *graph.Node {
 
 // weights writes F Fᵀ with F = √s J T L⁻ᵀ.
 func (t *writing) weights(f weightFactor) *graph.Node {
-	m := make([]float64, f.n*f.n)
-	for i := range f.n {
-		if m[i*f.n+i] = math.Sqrt(f.s); f.t != nil {
-			m[i*f.n+i] *= f.t[i]
-		}
-	}
-	kernel.Trsm(true, true, f.n, f.n, f.l, f.n, m, f.n)
-	return t.Gram(t.Rows(t.rows(), m), 1)
-}
-
-// functions writes EEᵀ + s AAᵀ with A = J̃ R̃ᵀ (G + sI)⁻¹ and E = J̃ − AR̃, where J̃ = JT and R̃ = RT, see functionFactor.root.
-func (t *writing) functions(f functionFactor) *graph.Node {
-	params, n := t.params, f.n
-	r := make([]float64, n*params) // R̃
-	f.data.eachTile(context.Background(), make([]float64, f.data.tileSize()), func(i, lo, cols int, tile []float64) {
-		by := f.scales.of(i)
-		for row := range n {
-			kernel.Scale(r[row*params+lo:row*params+lo+cols], by, tile[row*cols:(row+1)*cols])
-		}
-	})
-	inverse := make([]float64, n*n)
-	for i := range n {
-		inverse[i*n+i] = 1
-	}
-	kernel.Trsm(true, true, n, n, f.l, n, inverse, n)
-	kernel.Trsm(true, false, n, n, f.l, n, inverse, n)
-	b, j := t.Out, t.rows()
-	if f.t != nil {
-		j = b.Mul(j, t.Const(f.t, 1, 1, params))
-	}
+	j := t.scaled(t.rows(), f.t)
 	if t.Err() != nil {
 		return nil
 	}
-	rows := t.Const(r, n, params)
-	a := t.Rows(b.MatMul(j, rows, false, true), inverse)
-	e := b.Sub(j, b.MatMul(a, rows, false, false))
-	return b.Add(b.Gram(e), t.Gram(a, f.s))
+	return t.Gram(t.Out.MatMul(j, t.Lower(f.inverseRoot(), f.n), false, true), f.s)
+}
+
+// scaled writes JT for rows J [B,C,P]; t is the diagonal of T, nil for ones.
+func (t *writing) scaled(j *graph.Node, diagonal []float64) *graph.Node {
+	if diagonal == nil || t.Err() != nil {
+		return j
+	}
+	return t.Out.Mul(j, t.Const(diagonal, 1, 1, len(diagonal)))
+}
+
+// inverseRoot returns L⁻¹ [n,n].
+func (c cholesky) inverseRoot() []float64 {
+	inverse := make([]float64, c.n*c.n)
+	for i := range c.n {
+		inverse[i*c.n+i] = 1
+	}
+	kernel.Trsm(false, false, c.n, c.n, c.l, c.n, inverse, c.n)
+	return inverse
 }

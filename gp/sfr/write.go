@@ -58,7 +58,7 @@ func (p *posterior) writePart(w *gp.Writing, x *graph.Node, part int, s *system)
 	root, a := slices.Clone(s.root), slices.Clone(s.a)
 	kernel.Trsm(false, true, s.m, s.m, s.r, s.m, root, s.m)
 	kernel.Trsm(false, true, s.m, 1, s.r, s.m, a, 1)
-	cov = b.Scale(b.Sub(diag, b.Gram(w.Rows(cross, root))), p.prior*p.prior)
+	cov = b.Scale(b.Sub(diag, b.Gram(b.MatMul(cross, w.Root(root, s.m), false, false))), p.prior*p.prior)
 	if !p.own {
 		return of.Net.Forward(b, x), cov
 	}

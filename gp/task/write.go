@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -51,113 +53,170 @@ func (t Task) Write(w *gp.Writing, g gp.Written, by Observation, o WriteOptions)
 	return all, w.Err()
 }
 
-// write writes a regression with Gaussian noise or with laws of residuals.
+// write writes a regression, counts, labels or ordered classes.
 func (r *Regression) write(w *gp.Writing, g gp.Written, by Observation, o WriteOptions) ([]Output, error) {
-	switch {
-	case by.Likelihood != nil:
-		return nil, settings.Errorf("the likelihood %v cannot be exported: Gaussian noise, laws of residuals and classes can", by.Likelihood)
-	case r.Transforms != nil:
-		return nil, settings.Errorf("the target transform %v cannot be exported: train the network on the transformed target", r.Transforms[0])
-	}
-	b, t := w.Out, r.size()
-	shifts, scales := make([]float64, t), make([]float64, t)
-	for i := range t {
-		shifts[i], scales[i] = r.scale(i)
-	}
-	shift, scale := w.Const(shifts, 1, t), w.Const(scales, 1, t)
+	b, c := w.Out, g.Mean.Shape()[1]
 	latent := b.ReLU(b.Diag(g.Cov))
+	var all []writtenTarget
+	var probs []*graph.Node
+	for i := range c {
+		column := func(n *graph.Node) *graph.Node {
+			if n == nil {
+				return nil
+			}
+			return b.Slice(n, 1, i, i+1)
+		}
+		at := gp.Written{Mean: column(g.Mean), Epistemic: column(g.Epistemic), LogScale: column(g.LogScale)}
+		t, p, err := r.writeTarget(w, i, at, column(latent), by)
+		if err == nil && r.Transforms != nil {
+			t, err = r.writeTransformed(b, i, t, &o)
+		}
+		if err == nil {
+			t.lower, t.upper, err = o.writeInterval(b, i, t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, probs = append(all, t), append(probs, p)
+	}
+	return r.writeOutputs(b, all, probs, o)
+}
+
+// writeTarget writes target i, in the units in which noise adds to the function; probs are the probabilities of its classes
+// [B,1,K], nil for numbers.
+func (r *Regression) writeTarget(w *gp.Writing, i int, g gp.Written, latent *graph.Node, by Observation) (t writtenTarget, probs *graph.Node, err error) {
+	b := w.Out
+	shift, scale := r.scale(i)
+	if by.Likelihood == nil {
+		return r.writeNumber(b, i, g, latent, by), nil, b.Err()
+	}
+	d, ok := likelihood.Write(by.Likelihood, b, g.Mean, latent)
+	if !ok {
+		return t, nil, settings.Errorf("the likelihood %v cannot be exported", by.Likelihood)
+	}
+	std := func(v *graph.Node) *graph.Node { return b.Scale(b.Sqrt(b.ReLU(v)), scale) }
+	t = writtenTarget{mean: b.Affine(d.Mean, scale, shift), std: std(d.Variance), epistemic: std(d.Epistemic), aleatoric: std(b.Sub(d.Variance, d.Epistemic))}
+	if d.Quantile != nil {
+		t.quantile = func(p float64) *graph.Node { return b.Affine(d.Quantile(p), scale, shift) }
+	}
+	if d.CDF != nil {
+		t.parts = []writtenPart{{1, t.mean, t.std}}
+		t.cdf = mixtureCDF(b, t.parts)
+	}
+	return t, d.Probs, b.Err()
+}
+
+// writeNumber writes target i with Gaussian noise, or with a law of residuals in its place, as fillNumber computes it.
+func (r *Regression) writeNumber(b *graph.Builder, i int, g gp.Written, latent *graph.Node, by Observation) writtenTarget {
+	shift, unit := r.scale(i)
 	total := b.Affine(latent, 1, by.NoiseVariance)
 	known := latent
 	if g.Epistemic != nil {
 		known = b.Mul(g.Epistemic, total)
 	}
 	rest := b.ReLU(b.Affine(b.Sub(latent, known), 1, by.NoiseVariance))
-	spread, factor := r.lawSpread(w, g, by, total) // standard deviations that quantiles are multiples of, and variance/total
-	mean := b.Add(b.Mul(g.Mean, scale), shift)
-	root := func(v *graph.Node) *graph.Node { return b.Mul(b.Sqrt(b.Mul(v, factor)), scale) }
-	own := b.Mul(spread, scale)
-	out := []Output{
-		{Name: "mean", Help: "mean of the target", Node: mean},
-		{Name: "std", Help: "standard deviation of the target", Node: root(total)},
-		{Name: "epistemic_std", Help: "the part of std that more data would take away", Node: root(known)},
-		{Name: "aleatoric_std", Help: "the part of std that is noise", Node: root(rest)},
-	}
-	more, err := r.writeBounds(w, mean, own, root(total), by, o)
-	for i := range out {
-		out[i].Axis = r.labels()
-	}
-	return append(out, more...), err
-}
-
-// lawSpread returns the scales of the laws [B,T] in the network's units, and the factors by which the laws multiply variances.
-func (r *Regression) lawSpread(w *gp.Writing, g gp.Written, by Observation, total *graph.Node) (spread, factor *graph.Node) {
-	b, t := w.Out, r.size()
-	if by.Laws == nil {
-		return b.Sqrt(total), b.Fill(1, 1, t)
-	}
-	variances := make([]float64, t)
-	for i := range by.Laws {
-		variances[i] = by.Laws[i].Variance()
-	}
-	spread, factor = b.Sqrt(total), w.Const(variances, 1, t)
-	if g.LogScale != nil {
-		spread = b.Mul(spread, b.Exp(g.LogScale))
-		factor = b.Mul(factor, b.Exp(b.Scale(g.LogScale, 2)))
-	}
-	return spread, factor
-}
-
-// writeBounds writes the interval and the quantiles. A bound of each is a mean and a number of scales that the law or the conformal
-// calibration gives.
-func (r *Regression) writeBounds(w *gp.Writing, mean, scale, std *graph.Node, by Observation, o WriteOptions) ([]Output, error) {
-	b, t := w.Out, r.size()
-	at := func(scale *graph.Node, z func(i int) float64) *graph.Node {
-		v := make([]float64, t)
-		for i := range v {
-			v[i] = z(i)
+	mean, own := b.Affine(g.Mean, unit, shift), b.Scale(b.Sqrt(total), unit)
+	var l *law.Law
+	factor := b.Affine(latent, 0, 1)
+	if by.Laws != nil {
+		l = &by.Laws[i]
+		factor = b.Affine(latent, 0, l.Variance())
+		if g.LogScale != nil {
+			own = b.Mul(own, b.Exp(g.LogScale))
+			factor = b.Mul(factor, b.Exp(b.Scale(g.LogScale, 2)))
 		}
-		return b.Add(mean, b.Mul(scale, w.Const(v, 1, t)))
 	}
-	quantile := func(p float64) *graph.Node {
-		return at(scale, func(i int) float64 {
-			if by.Laws != nil {
-				return by.Laws[i].Quantile(p)
-			}
-			return -math.Sqrt2 * math.Erfcinv(2*p)
-		})
+	root := func(v *graph.Node) *graph.Node { return b.Scale(b.Sqrt(b.Mul(v, factor)), unit) }
+	t := writtenTarget{mean: mean, std: root(total), epistemic: root(known), aleatoric: root(rest), parts: lawParts(b, l, mean, own)}
+	t.cdf = mixtureCDF(b, t.parts)
+	t.quantile = func(p float64) *graph.Node {
+		if l != nil {
+			return b.Add(mean, b.Scale(own, l.Quantile(p)))
+		}
+		return b.Add(mean, b.Scale(own, -math.Sqrt2*math.Erfcinv(2*p)))
 	}
-	lower, upper := quantile(0.5-o.Level/2), quantile(0.5+o.Level/2)
-	if o.Conformal != nil {
-		z, err := o.thresholds(t)
+	return t
+}
+
+// writeTransformed writes target i in its own units. The interval of a conformal calibration is that of T(target).
+func (r *Regression) writeTransformed(b *graph.Builder, i int, in writtenTarget, o *WriteOptions) (writtenTarget, error) {
+	of := r.Transforms[i]
+	if in.quantile == nil {
+		return in, settings.Errorf("the target transform %v with this likelihood cannot be exported: Gaussian noise can", of)
+	}
+	lower, upper, err := o.writeInterval(b, i, in)
+	if err != nil {
+		return in, err
+	}
+	out, err := of.write(b, in)
+	out.lower, out.upper = of.writeInverse(b, lower), of.writeInverse(b, upper)
+	return out, err
+}
+
+// writeInterval writes the bounds of the interval of target i, nil where the distribution has no quantiles in closed form.
+func (o WriteOptions) writeInterval(b *graph.Builder, i int, t writtenTarget) (lower, upper *graph.Node, err error) {
+	switch {
+	case t.lower != nil:
+		return t.lower, t.upper, nil
+	case o.Conformal != nil:
+		z, err := o.Conformal.Quantile(i, o.Level)
 		if err != nil {
-			return nil, err
+			return nil, nil, settings.Errorf("%w", err)
 		}
-		lower, upper = at(std, func(i int) float64 { return -z[i] }), at(std, func(i int) float64 { return z[i] })
+		half := b.Scale(t.std, z)
+		return b.Sub(t.mean, half), b.Add(t.mean, half), nil
+	case t.quantile == nil:
+		return nil, nil, nil
 	}
-	out := []Output{
-		{Name: "lower", Help: fmt.Sprintf("lower bound of the central interval of probability %g", o.Level), Axis: r.labels(), Node: lower},
-		{Name: "upper", Help: fmt.Sprintf("upper bound of the central interval of probability %g", o.Level), Axis: r.labels(), Node: upper},
+	return t.quantile(0.5 - o.Level/2), t.quantile(0.5 + o.Level/2), nil
+}
+
+// writeOutputs puts the targets beside each other.
+func (r *Regression) writeOutputs(b *graph.Builder, all []writtenTarget, probs []*graph.Node, o WriteOptions) ([]Output, error) {
+	var out []Output
+	add := func(name, help string, of func(t writtenTarget) *graph.Node) {
+		var parts []*graph.Node
+		for _, t := range all {
+			parts = append(parts, of(t))
+		}
+		out = append(out, Output{Name: name, Help: help, Axis: r.labels(), Node: beside(b, 1, parts)})
+	}
+	add("mean", "mean of the target", func(t writtenTarget) *graph.Node { return t.mean })
+	add("std", "standard deviation of the target", func(t writtenTarget) *graph.Node { return t.std })
+	add("epistemic_std", "the part of std that more data would take away", func(t writtenTarget) *graph.Node { return t.epistemic })
+	add("aleatoric_std", "the part of std that is noise", func(t writtenTarget) *graph.Node { return t.aleatoric })
+	if probs[0] != nil {
+		out = append(out, Output{Name: "probabilities", Help: "probability of each class 0, 1, …", Axis: r.labels(), Node: beside(b, 1, probs)})
+	}
+	if all[0].lower != nil {
+		interval := fmt.Sprintf("bound of the central interval of probability %g", o.Level)
+		add("lower", "lower "+interval, func(t writtenTarget) *graph.Node { return t.lower })
+		add("upper", "upper "+interval, func(t writtenTarget) *graph.Node { return t.upper })
 	}
 	if len(o.Quantiles) == 0 || b.Err() != nil {
 		return out, nil
 	}
-	parts := make([]*graph.Node, len(o.Quantiles))
-	for i, p := range o.Quantiles {
-		parts[i] = b.Reshape(quantile(p), mean.Shape()[0], t, 1)
+	if all[0].quantile == nil {
+		return nil, settings.Errorf("quantiles of %s with the likelihood %v cannot be exported: mean and std can", r.kind(), r.model())
 	}
-	return append(out, Output{Name: "quantiles", Help: fmt.Sprintf("quantiles for the probabilities %v", o.Quantiles), Axis: r.labels(), Node: b.Concat(2, parts...)}), nil
+	var parts []*graph.Node
+	for _, p := range o.Quantiles {
+		add("quantiles", "", func(t writtenTarget) *graph.Node { return t.quantile(p) })
+		if b.Err() != nil {
+			return out, nil
+		}
+		last := out[len(out)-1].Node
+		parts, out = append(parts, b.Reshape(last, append(last.Shape().Clone(), 1)...)), out[:len(out)-1]
+	}
+	return append(out, Output{Name: "quantiles", Help: fmt.Sprintf("quantiles for the probabilities %v", o.Quantiles), Axis: r.labels(), Node: beside(b, 2, parts)}), nil
 }
 
-// thresholds returns the conformal scores of each of t targets at the level.
-func (o WriteOptions) thresholds(t int) ([]float64, error) {
-	z := make([]float64, t)
-	for i := range z {
-		var err error
-		if z[i], err = o.Conformal.Quantile(i, o.Level); err != nil {
-			return nil, settings.Errorf("%w", err)
-		}
+// beside concatenates parts.
+func beside(b *graph.Builder, axis int, parts []*graph.Node) *graph.Node {
+	if len(parts) == 1 {
+		return parts[0]
 	}
-	return z, nil
+	return b.Concat(axis, parts...)
 }
 
 // write writes class probabilities.
@@ -201,11 +260,11 @@ func (o WriteOptions) writeSet(b *graph.Builder, link Link, probs *graph.Node) (
 	if !slices.Contains([]string{"", calibrate.LAC}, o.Conformal.Sets) {
 		return nil, settings.Errorf("conformal sets %q cannot be exported, expected %q", o.Conformal.Sets, calibrate.LAC)
 	}
-	q, err := o.thresholds(1)
+	q, err := o.Conformal.Quantile(0, o.Level)
 	if err != nil {
-		return nil, err
+		return nil, settings.Errorf("%w", err)
 	}
-	return b.Affine(b.Step(b.Affine(probs, -1, 1-q[0])), -1, 1), nil
+	return b.Affine(b.Step(b.Affine(probs, -1, 1-q)), -1, 1), nil
 }
 
 // Write writes the scaling of [Inputs.Apply] for inputs x [B,…] in the units of the data, as float64. Bytes are divided by 255.

@@ -42,9 +42,5 @@ func (a *system) write(w *gp.Writing, prior, cross *graph.Node) *graph.Node {
 
 // explained writes w = k̂ Λ [B,C,M].
 func (a *system) explained(w *gp.Writing, cross *graph.Node) *graph.Node {
-	var packed []float64
-	for i := range a.m {
-		packed = append(packed, a.root[i*a.m:i*a.m+i+1]...)
-	}
-	return w.Out.MatMul(cross, w.Out.Lower(w.Const(packed, len(packed))), false, false)
+	return w.Out.MatMul(cross, w.Lower(a.root, a.m), false, false)
 }

@@ -51,12 +51,10 @@ func (c Case) writeONNX(s *graph.Sheet, dt tensor.Dtype, in [][]float64) {
 		typ = onnxfile.Float
 	}
 	x := s.Input(b, "x", typ, 1)
-	nothing := b.Sub(b.SumTo(x, 1, 1), b.SumTo(x, 1, 1))
+	nothing := b.Reshape(b.Sub(b.SumTo(x, 1, 1), b.SumTo(x, 1, 1)), 1)
 	leaves := make([]*graph.Node, len(in))
 	for i, v := range in {
-		leaf := b.Const("operand "+string(rune('a'+i)), v, c.Shapes[i]...)
-		zero := b.Reshape(b.Mul(nothing, b.Fill(1, 1, 1)), 1)
-		leaves[i] = b.Add(leaf, zero)
+		leaves[i] = b.Add(b.Const("operand "+string(rune('a'+i)), v, c.Shapes[i]...), nothing)
 	}
 	y := c.Build(b, leaves)
 	if b.Err() != nil {

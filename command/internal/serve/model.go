@@ -55,7 +55,8 @@ func load(ctx context.Context, name, path string, o Options) (*version, error) {
 // width returns the number D of inputs of a row.
 func (v *version) width() int { return tensor.Shape(v.model.Task.Inputs.Shape).TotalSize() }
 
-// try makes a prediction at the mean of the training inputs.
+// try makes a prediction at the mean of the training inputs. Where this is not known it is at zeros, or else at ones,
+// because a network may divide by a sum of its inputs.
 func (v *version) try(ctx context.Context) error {
 	in, row := v.model.Task.Inputs, make([]float64, v.width())
 	run := len(row) / max(1, len(in.Mean))
@@ -65,6 +66,13 @@ func (v *version) try(ctx context.Context) error {
 		}
 	}
 	var p valla.Prediction
+	err := v.predict.Predict(ctx, row, &p)
+	if err == nil || in.Mean != nil || ctx.Err() != nil {
+		return err
+	}
+	for i := range row {
+		row[i] = 1
+	}
 	return v.predict.Predict(ctx, row, &p)
 }
 

@@ -1,0 +1,196 @@
+package valla
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/moe"
+	"github.com/go-valla/valla/gp/sampled"
+	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/task"
+	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/layers"
+)
+
+// FuzzExport: the file of a random small model, read again, gives the predictions of the model.
+func FuzzExport(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(exportRandom)
+}
+
+// TestExportRandom is FuzzExport for the first seeds: ten, or as many as VALLA_SEEDS says.
+func TestExportRandom(t *testing.T) {
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv("VALLA_SEEDS"), "10"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range n {
+		exportRandom(t, seed)
+	}
+}
+
+func exportRandom(t *testing.T, seed uint64) {
+	r := drawing{rand.New(rand.NewPCG(seed, 3))}
+	m, o, name := r.model(t)
+	o.Rows = m.randomRows(5, o.Bytes)
+	if _, err := m.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), o); err != nil {
+		t.Errorf("seed %d, %s: %v", seed, name, err)
+	}
+}
+
+// drawing draws parts of models.
+type drawing struct{ *rand.Rand }
+
+func (r drawing) one(n int) bool { return r.IntN(n) == 0 }
+
+// model returns a random model, options of its file and its description.
+func (r drawing) model(t *testing.T) (*Model, ExportOptions, string) {
+	dt, o := bothTypes[r.IntN(2)], ExportOptions{Level: 0.5 + r.Float64()/2}
+	outputs, classes := 1+r.IntN(3), r.one(2)
+	if classes {
+		outputs++
+	}
+	form := r.form(outputs)
+	net, err := layers.Build(form, dt, r.Rand)
+	if err != nil {
+		t.Fatalf("%v: %v", form, err)
+	}
+	m := &Model{Form: form, Net: net, Task: task.Task{Inputs: task.Inputs{Shape: form.InputShape()}}}
+	set := r.set(m, outputs, classes)
+	o.Bytes = len(m.Task.Inputs.Shape) == 3 && r.one(2)
+	if !classes && r.one(2) {
+		o.Quantiles = []float64{r.Float64(), r.Float64()}
+	}
+	name := fmt.Sprint(form, " ", dt, ", ", m.Task.Kind())
+	s := r.settings(m, classes)
+	if s == nil {
+		return m, o, name + ", no posterior"
+	}
+	m = fit(t, m, set, FitOptions{Settings: s, Validation: new(0.0)})
+	r.calibrate(m, classes, outputs)
+	return m, o, fmt.Sprintf("%s, %T%+v", name, s, s)
+}
+
+// form returns a network: a perceptron with norms, residual layers or a convolution, or attention.
+func (r drawing) form(outputs int) layers.Form {
+	activation := func() layers.Layer { return layers.Activations()[r.IntN(len(layers.Activations()))] }
+	var all layers.Layers
+	shape := []int{1 + r.IntN(4)}
+	switch r.IntN(4) {
+	case 0:
+		shape = []int{1 + r.IntN(2), 3 + r.IntN(3), 3 + r.IntN(3)}
+		pools := []layers.Layer{layers.MaxPool{Size: 2}, layers.AveragePool{Size: 2, Stride: 1}, layers.GlobalAveragePool{}, layers.GroupNorm{Groups: 2}, activation()}
+		conv := layers.Conv2D{Filters: 2, Kernel: 1 + r.IntN(3), Stride: 1 + r.IntN(2), Padding: 1, Bias: r.one(2)}
+		all = layers.Layers{conv, layers.BatchNorm{}, activation(), pools[r.IntN(len(pools))], layers.Flatten{}}
+		if _, ok := all[3].(layers.GlobalAveragePool); ok {
+			all = all[:4]
+		}
+	case 1:
+		shape = []int{2 + r.IntN(2), 2}
+		all = layers.Layers{layers.Attention{Heads: 1 + r.IntN(2), Causal: r.one(2)}, layers.PoolSteps{Take: []string{"mean", "first", "last"}[r.IntN(3)]}}
+	}
+	for range r.IntN(3) {
+		width := 1 + r.IntN(5)
+		all = append(all, layers.DenseLayer{Outputs: width}, activation())
+		norm := r.IntN(6)
+		if width < 3 && norm < 2 { // a norm of two units is a step, whose derivatives have few digits in float32
+			norm = 2
+		}
+		switch norm {
+		case 0:
+			all = append(all, layers.LayerNorm{})
+		case 1:
+			all = append(all, layers.RMSNorm{})
+		case 2:
+			all = append(all, layers.BatchNorm{})
+		case 3:
+			all = append(all, layers.ResidualLayer{Inner: layers.Layers{layers.DenseLayer{Outputs: width}, activation()}})
+		}
+	}
+	return layers.SequentialForm{Input: shape, Layers: append(all, layers.DenseLayer{Outputs: outputs})}
+}
+
+// set gives the model the task of random rows, which it returns.
+func (r drawing) set(m *Model, outputs int, classes bool) *data.Set {
+	const n = 8
+	in, columns := &m.Task.Inputs, outputs
+	if r.one(2) {
+		for range in.Shape[0] {
+			in.Mean, in.Std = append(in.Mean, r.NormFloat64()), append(in.Std, 0.1+3*r.Float64())
+		}
+	}
+	var names []string
+	var numbers []float64
+	for k := range outputs {
+		names, numbers = append(names, fmt.Sprint("y", k)), append(numbers, float64(k))
+	}
+	if classes {
+		m.Task.Outputs, columns, names = &task.Classification{Name: names[0], Classes: numbers}, 1, names[:1]
+	} else {
+		std := make([]float64, outputs)
+		for k := range std {
+			std[k] = 0.1 + 5*r.Float64()
+		}
+		m.Task.Outputs = &task.Regression{Names: names, NoiseVariance: 0.25, Mean: numbers, Std: std}
+	}
+	y := make([]float64, n*columns)
+	for i := range y {
+		if y[i] = 3 * r.NormFloat64(); classes {
+			y[i] = float64(i % outputs)
+		}
+	}
+	x := m.randomRows(n, false)
+	for i, v := range x.Float64s() {
+		x.Float64s()[i] = v + 0.3*r.NormFloat64()
+	}
+	return &data.Set{Features: in.Features, Targets: names, X: x, Y: dense(y, n, columns)}
+}
+
+// settings returns those of a method; nil: none.
+func (r drawing) settings(m *Model, classes bool) gp.Settings {
+	prior, alpha := 0.2+r.Float64(), 1.0
+	if !classes {
+		alpha = float64(r.IntN(2))
+	}
+	all := []gp.Settings{
+		nil,
+		&vallagp.Settings{Inducing: 1 + r.IntN(5), Iterations: 2, Alpha: &alpha},
+		&laplace.Settings{Structure: []string{"full", "kfac", "diag"}[r.IntN(3)], Hyper: "fixed", PriorStd: prior},
+		&laplace.Settings{Weights: []string{"last-layer"}, Hyper: "fixed", PriorStd: prior},
+		&laplace.Settings{Structure: "lowrank", Rank: 2, Subset: 4, Hyper: "fixed", PriorStd: prior},
+		&laplace.SubsetSettings{Points: 5, PriorStd: prior},
+		&ella.Settings{Points: 6, Rank: 3, PriorStd: prior},
+		&sampled.Settings{Samples: 3, PriorStd: prior},
+		&moe.Settings{Experts: 1 + r.IntN(2), PriorStd: prior},
+		&sfr.Settings{Points: 3, PriorStd: prior, OwnMean: r.one(2), Outputs: []string{"separate", "joint"}[r.IntN(2)]},
+	}
+	if len(m.Task.Inputs.Shape) == 1 {
+		all = append(all, &fmgp.Settings{Inducing: 3, Iterations: 2})
+	}
+	return all[r.IntN(len(all))]
+}
+
+// calibrate gives the model a temperature or laws of residuals.
+func (r drawing) calibrate(m *Model, classes bool, outputs int) {
+	if r.one(3) {
+		m.Calibration = &Calibration{Temperature: 0.3 + 2*r.Float64()}
+	}
+	if classes || r.one(2) {
+		return
+	}
+	m.Laws = nil
+	for range outputs {
+		m.Laws = append(m.Laws, law.Law{Family: law.StudentT, DoF: 3 + 5*r.Float64(), Scale: 0.5 + r.Float64(), Skew: r.Float64() - 0.5})
+	}
+}

@@ -69,7 +69,7 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	if !o.Check {
 		return nil
 	}
-	s, err := onnxruntime.Open(o.Library, path, 0)
+	s, err := onnxruntime.Open(o.Library, path, "", 0)
 	if err != nil {
 		return err
 	}

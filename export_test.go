@@ -66,7 +66,7 @@ func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 	if os.Getenv(onnxruntime.Variable) == "" {
 		return e
 	}
-	s, err := onnxruntime.Open("", path, 1)
+	s, err := onnxruntime.Open("", path, "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

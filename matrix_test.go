@@ -135,8 +135,8 @@ func TestEveryNetworkTaskMethodAndType(t *testing.T) {
 				m := f.build(t, k.outputs, dt)
 				set, x := examples(12, f.shape, k.outputs, 1), examples(4, f.shape, k.outputs, 2).X
 				for l, how := range methodCases {
-					if (n+i+j+l)%2 == 0 && !fixture.Long() {
-						continue // the networks together have each pair of task, method and element type
+					if (n+i+2*j+l)%4 != 0 && !fixture.Long() {
+						continue // the networks together have each pair of task and method
 					}
 					t.Run(fmt.Sprintf("%s, %s, %s, %v", f.name, k.name, how.name, dt), func(t *testing.T) {
 						fitted := fit(t, m, set, FitOptions{Settings: how.s, Validation: new(0.25)})

@@ -43,7 +43,8 @@ type Model struct {
 	Calibration *Calibration
 	History     []Event // what made the model, the oldest event first
 
-	predictions *modelEngine // see engine; nil: none is kept
+	predictions *modelEngine      // see engine; nil: none is kept
+	runtime     *runtimePosterior // computes predictions, see UseRuntime; nil: none does
 }
 
 // Posterior is a distribution of the network's outputs that a method fitted.
@@ -189,6 +190,9 @@ func (m *Model) transform() string {
 
 // gp returns the distribution of the latent function in the network's units.
 func (m *Model) gp() gp.Posterior {
+	if m.runtime.serves(m) {
+		return m.runtime
+	}
 	var p gp.Posterior = gp.Point{Net: m.network(), Dtype: m.Dtype()}
 	if m.Posterior != nil {
 		p = m.Posterior.Stored

@@ -152,12 +152,12 @@ func rapidChecks(t *testing.T, n int) {
 	t.Cleanup(func() { _ = f.Value.Set(before) })
 }
 
-// TestTrustOnRandomTables: on 40 tables, or 200 in long tests, standard deviations are finite and at least the
+// TestTrustOnRandomTables: on 20 tables, or 200 in long tests, standard deviations are finite and at least the
 // standard deviation of the noise in both element types. The standard deviations of a float32 model lie within
 // 1 % of the same model's in float64.
 func TestTrustOnRandomTables(t *testing.T) {
 	if !fixture.Long() {
-		rapidChecks(t, 20)
+		rapidChecks(t, 10)
 	}
 	rapid.Check(t, func(r *rapid.T) { // 100 times by default
 		for _, name := range []string{"first", "second"} {

@@ -469,8 +469,8 @@ func TestTimid(t *testing.T) {
 // its images, are chosen without images that it has not seen, and predict these much better
 // than the network alone.
 func TestPretrainedImages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	if !fixture.Long() {
+		t.Skipf("skipped without %s", fixture.LongVariable)
 	}
 	s, err := cifar.CIFAR10(fixture.Shared(t, "data", "cifar10"))
 	if err != nil {
@@ -484,11 +484,7 @@ func TestPretrainedImages(t *testing.T) {
 		x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(of.Pixels[:n*3*32*32]))
 		return &data.Set{Targets: []string{"class"}, X: x, Y: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y))}
 	}
-	images, judges := 300, 500
-	if fixture.Long() {
-		images, judges = 400, 1000
-	}
-	set, test := pictures(s.Train, images), pictures(s.Test, judges)
+	set, test := pictures(s.Train, 400), pictures(s.Test, 1000)
 	m, err := FromWeights(t.Context(), fixture.Shared(t, "weights", "chenyaofo_cifar10_resnet20.npz"), set, WeightOptions{Classes: true, Network: Network{
 		Form: "resnet20", Dtype: "float32", Mean: []float64{0.4914, 0.4822, 0.4465}, Std: []float64{0.2023, 0.1994, 0.2010}}})
 	if err != nil {

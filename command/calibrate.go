@@ -68,7 +68,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err := checkOut("--out", c.out, args[0]); err != nil {
 		return err
 	}
-	m, rows, err := c.open(args[0], true)
+	m, rows, err := c.open(cmd.Context(), args[0], true)
 	if err != nil {
 		return err
 	}

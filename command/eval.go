@@ -77,7 +77,7 @@ type evaluation struct {
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
-	m, rows, err := c.open(args[0], true)
+	m, rows, err := c.open(cmd.Context(), args[0], true)
 	if err != nil {
 		return err
 	}

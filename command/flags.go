@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -198,21 +199,26 @@ type reading struct {
 	header
 	asJSON
 
-	model string // path of the model
-	quiet bool   // whether to show no progress
+	model  string // path of the model
+	quiet  bool   // whether to show no progress
+	engine engine // what computes predictions
 }
 
 // flags defines the flags of a command. All is a pointer to the settings of the command, which contain r.
 func (r *reading) flags(cmd *cobra.Command, all any) {
 	cmd.Flags().StringVar(&r.model, "model", "", "model `FILE`")
+	r.engine.flags(cmd.Flags())
 	settingsFlags(cmd.Flags(), all, "", nil)
 	require(cmd, "model")
 }
 
 // open reads the model and opens the file of data at path. The caller must close the rows.
-func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, error) {
+func (r *reading) open(ctx context.Context, path string, targets bool) (*valla.Model, *valla.Rows, error) {
 	m, err := valla.Load(r.model)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.engine.use(ctx, m); err != nil {
 		return nil, nil, err
 	}
 	rows, err := m.Open(r.reader(), data.Part{Path: path}, targets)

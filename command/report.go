@@ -59,7 +59,7 @@ func (c *reportCommand) run(cmd *cobra.Command, args []string) error {
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	m, rows, err := c.open(args[0], true)
+	m, rows, err := c.open(cmd.Context(), args[0], true)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type serveCommand struct {
 	memory    memory        // bytes for compiled predictions of a model
 	bodies    memory        // most bytes of a body
 	answers   memory        // most bytes of an answer
+	engine    engine        // what computes predictions
 	grace     time.Duration // time in which new requests are refused before the end
 	patience  time.Duration // longest time for unanswered requests at the end
 }
@@ -70,6 +71,7 @@ send one of the tokens in the file, one in each line, as "Authorization: Bearer 
 
 func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.models, "model", nil, "`[NAME=]FILE` of a model; may be repeated")
+	c.engine.flags(f)
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`ADDRESS` and port for HTTP; port 0 means any free port")
 	f.StringVar(&c.grpc, "grpc", "", "`ADDRESS` and port for gRPC; port 0 means any free port (default none)")
 	f.IntVar(&c.o.MaxRows, "max-rows", 10_000, "largest `NUMBER` of rows of a request")
@@ -189,6 +191,10 @@ const mostQueue = 1 << 20
 func (c *serveCommand) complete() error {
 	if len(c.models) == 0 {
 		return settings.Errorf("no --model, expected at least one")
+	}
+	var err error
+	if c.o.Runtime, err = c.engine.runtime(); err != nil {
+		return err
 	}
 	for _, m := range c.models {
 		name, path, given := strings.Cut(m, "=")

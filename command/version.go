@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,8 @@ type build struct {
 
 func newVersion() *cobra.Command {
 	var form asJSON
+	var engines bool
+	var library string
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and what the program runs on",
@@ -29,10 +32,40 @@ instructions for which the loops in assembly are in use (none: the loops are pla
 number of threads. A report of a defect should have these lines.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			if engines {
+				return printEngines(cmd, form, library)
+			}
 			b := build{valla.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, kernel.Assembly(), runtime.GOMAXPROCS(0)}
 			return form.print(cmd, b, fmt.Sprintf("valla     %s\ngo        %s\nplatform  %s\nassembly  %s\nthreads   %d\n", b.Version, b.Go, b.Platform, b.Assembly, b.Threads))
 		}),
 	}
+	cmd.Flags().BoolVar(&engines, "engines", false, "list what computes predictions here")
+	cmd.Flags().StringVar(&library, "onnxruntime", "", "`PATH` of the library of ONNX Runtime, for --engines (default: VALLA_ONNXRUNTIME, or where the system finds it)")
 	settingsFlags(cmd.Flags(), &form, "", nil)
 	return cmd
+}
+
+// listedEngine is a line of valla version --engines.
+type listedEngine struct {
+	Name      string   `json:"name"`                // for --engine
+	Version   string   `json:"version,omitempty"`   // of the library
+	Providers []string `json:"providers,omitempty"` // processors, for --provider
+	Missing   string   `json:"missing,omitempty"`   // why it does not work here
+}
+
+// printEngines prints what computes predictions here.
+func printEngines(cmd *cobra.Command, form asJSON, library string) error {
+	other := listedEngine{Name: runtimeEngine}
+	var err error
+	if other.Version, other.Providers, err = valla.RuntimeProviders(library); err != nil {
+		other.Missing = err.Error()
+	}
+	all := []listedEngine{{Name: ownEngine, Version: valla.Version(), Providers: []string{"cpu"}}, other}
+	text := ""
+	for _, e := range all {
+		if text += e.Name + " " + e.Version + ": " + strings.Join(e.Providers, ", ") + "\n"; e.Missing != "" {
+			text = strings.TrimSuffix(text, " : \n") + ": " + e.Missing + "\n"
+		}
+	}
+	return form.print(cmd, map[string]any{"engines": all}, text)
 }

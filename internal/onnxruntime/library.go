@@ -79,3 +79,18 @@ func Version(path string) (string, error) {
 	}
 	return l.version, nil
 }
+
+// CPU is the processor on which every library runs models.
+const CPU = "cpu"
+
+// longNames are the names that the library has for processors, by short names. CUDA has no such name: it needs calls of its own.
+var longNames = map[string]string{"webgpu": "WebGPU", "coreml": "CoreML", "xnnpack": "XNNPACK", "openvino": "OpenVINO", "qnn": "QNN"}
+
+// Providers returns the processors on which the library at path runs models, see [Open], such as cpu and webgpu.
+func Providers(path string) ([]string, error) {
+	l, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	return l.providers()
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -31,7 +33,10 @@ const (
 	releaseValue            = 96
 	releaseTypeAndShapeInfo = 99
 	releaseSessionOptions   = 100
-	functions               = 101 // how many are read
+	getAvailableProviders   = 125
+	releaseProviders        = 126
+	appendProvider          = 216
+	functions               = 217 // how many are read
 )
 
 // open loads the library with a name.
@@ -93,7 +98,7 @@ func (l *library) call(number int, args ...uintptr) error {
 	return fmt.Errorf("onnxruntime %s: %.500s", l.version, text)
 }
 
-// Session runs one model. It serves one goroutine at a time.
+// Session runs one model, for any number of goroutines.
 type Session struct {
 	of     *library // that runs the model
 	handle uintptr  // of the library's session
@@ -101,8 +106,9 @@ type Session struct {
 }
 
 // Open loads the model at path with the library that is given by its path; an empty one stands for the environment variable
-// Variable, or a usual name. threads is the number of threads; 0 leaves it to the library.
-func Open(library, path string, threads int) (*Session, error) {
+// Variable, or a usual name. threads is the number of threads; 0 leaves it to the library. provider is the processor on which the
+// model runs, one of [Providers]; "" is the CPU.
+func Open(library, path, provider string, threads int) (*Session, error) {
 	l, err := load(library)
 	if err != nil {
 		return nil, err
@@ -117,12 +123,62 @@ func Open(library, path string, threads int) (*Session, error) {
 	if err := l.call(setIntraOpNumThreads, *options, uintptr(threads)); err != nil {
 		return nil, err
 	}
+	if err := l.use(provider, *options); err != nil {
+		return nil, err
+	}
 	if err := l.call(createSession, l.env, cStrings(&pin, []string{path})[0], *options, pointer(handle)); err != nil {
 		return nil, err
 	}
 	const arena, usual = 1, 0
 	err = l.call(createCPUMemoryInfo, arena, usual, pointer(memory))
 	return &Session{of: l, handle: *handle, memory: *memory}, err
+}
+
+// use makes sessions with these options run on a processor.
+func (l *library) use(provider string, options uintptr) error {
+	if provider == "" || provider == CPU {
+		return nil
+	}
+	all, err := l.providers()
+	if err != nil {
+		return err
+	}
+	long, ok := longNames[provider]
+	if !ok || !slices.Contains(all, provider) {
+		return fmt.Errorf("onnxruntime %s has no provider %q, expected one of %s", l.version, provider, strings.Join(all, ", "))
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	name := cStrings(&pin, []string{long})
+	return l.call(appendProvider, options, name[0], 0, 0, 0)
+}
+
+// providers returns the short names of the processors on which the library runs models.
+func (l *library) providers() ([]string, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	list, count := pinnedNew[unsafe.Pointer](&pin), pinnedNew[int32](&pin)
+	if err := l.call(getAvailableProviders, pointer(list), pointer(count)); err != nil {
+		return nil, err
+	}
+	defer l.call(releaseProviders, uintptr(*list), uintptr(*count))
+	var all []string
+	for _, name := range unsafe.Slice((**byte)(*list), *count) {
+		text := unsafe.String(name, lengthOf(name))
+		short := strings.ToLower(strings.TrimSuffix(strings.Clone(text), "ExecutionProvider"))
+		if _, ok := longNames[short]; ok || short == CPU {
+			all = append(all, short)
+		}
+	}
+	return all, nil
+}
+
+// lengthOf returns the length of a text that ends with a zero.
+func lengthOf(text *byte) (n int) {
+	for *(*byte)(unsafe.Add(unsafe.Pointer(text), n)) != 0 {
+		n++
+	}
+	return n
 }
 
 // Close gives the memory of the session back.

@@ -8,11 +8,13 @@ var errSystem = errors.New("it is not used on this system")
 
 func open(string) (*library, error) { return nil, errSystem }
 
+func (*library) providers() ([]string, error) { return nil, errSystem }
+
 // Session runs one model.
 type Session struct{}
 
 // Open returns an error: the library is not used on this system.
-func Open(library, _ string, _ int) (*Session, error) {
+func Open(library, _, _ string, _ int) (*Session, error) {
 	_, err := load(library)
 	return nil, err
 }

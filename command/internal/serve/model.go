@@ -41,6 +41,11 @@ func load(ctx context.Context, name, path string, o Options) (*version, error) {
 	if now, err := hashOf(path); err != nil || now != hash {
 		return nil, fmt.Errorf("%s: the file changed while it was read", path)
 	}
+	if o.Runtime != nil {
+		if err := m.UseRuntime(ctx, *o.Runtime); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	v := &version{name: name, hash: hash, model: m, outputs: m.Task.Size(), usual: m.UsualSpread(), loaded: time.Now()}
 	if v.predict, err = m.Predictor(valla.PredictorOptions{Memory: o.Memory}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

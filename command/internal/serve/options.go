@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/internal/ram"
 )
 
@@ -35,6 +36,8 @@ type Options struct {
 	BatchRows  int           // rows that are computed together, approximately; 0 means 512
 	BatchDelay time.Duration // time that a request waits for other requests; 0 means not at all
 	Memory     int64         // bytes for compiled predictions of a model; 0 means a quarter of the free memory, at most 1 GiB
+
+	Runtime *valla.RuntimeOptions // ONNX Runtime computes predictions; nil: it does not
 
 	Reload time.Duration // time between two checks of the files; 0 means 2 s, below 0 never
 	// Tokens are the accepted values of "Authorization: Bearer TOKEN". If there are none, every

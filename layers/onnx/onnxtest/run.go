@@ -31,7 +31,7 @@ func RunONNX(t testing.TB, m *onnxfile.Model) []float64 {
 	if x.Type == onnxruntime.Float {
 		x.Data = []float32{1}
 	}
-	s, err := onnxruntime.Open("", path, 1)
+	s, err := onnxruntime.Open("", path, "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,8 @@ type FitOptions struct {
 
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit and the verdict,
 	// if the method can estimate them; see gp.Estimator. The memory is that of the process, with the data that it
-	// holds already.
+	// holds already. It is right where garbage is collected before it is a quarter of the memory in use, as with
+	// debug.SetGCPercent(25); with the default of the runtime there may be as much garbage as memory in use.
 	OnEstimate func(gp.Estimate)
 
 	gp.Run

@@ -43,12 +43,14 @@ func TestEstimates(t *testing.T) {
 		fmt.Println("| fit | classes | planned s | s | CPU s | planned MiB | MiB |\n|---|--:|--:|--:|--:|--:|--:|")
 	}
 	for _, c := range classes {
-		rows, model := classTable(t, c)
-		for _, e := range estimated {
-			if long && c <= e.most || !long && e.small {
-				compareEstimate(t, rows, model, c, e.flags, long)
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			rows, model := classTable(t, c)
+			for _, e := range estimated {
+				if long && c <= e.most || !long && e.small {
+					t.Run(e.flags, func(t *testing.T) { compareEstimate(t, rows, model, c, e.flags, long) })
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -65,7 +67,7 @@ func classTable(t *testing.T, classes int) (rows, model string) {
 	for i := range centres {
 		centres[i] = rng.NormFloat64()
 	}
-	for n := range 1500 {
+	for n := range max(1500, 9*classes/2) {
 		for i := range width {
 			fmt.Fprintf(text, "%.5f,", centres[n%classes*width+i]+0.6*rng.NormFloat64())
 		}

@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"math"
+	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -45,3 +47,13 @@ func (m *memory) String() string {
 
 // Type implements pflag.Value.
 func (*memory) Type() string { return "SIZE" }
+
+// boundGarbage makes the runtime collect garbage more often in a fit that needs many bytes, unless the variable GOGC says how
+// often: beside the memory in use there is at most a quarter of it as garbage, or leastGarbage. Usually there is as much
+// garbage as memory in use, so that a fit could take twice what it needs. Arrays of numbers cost the collector little.
+func boundGarbage(bytes int64) {
+	const leastGarbage, leastPercent = 32 << 20, 25
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(int(max(leastPercent, min(100, 100*leastGarbage/max(1, bytes)))))
+	}
+}

@@ -220,8 +220,8 @@ func (d *drawer) estimate(label string) func(gp.Estimate) {
 // seconds returns a duration for people, with the precision of an estimate.
 func seconds(s float64) string {
 	switch {
-	case s < 1:
-		return "1 s"
+	case s < 10:
+		return fmt.Sprintf("%.1f s", max(s, 0.1))
 	case s < 120:
 		return fmt.Sprintf("%.0f s", s)
 	case s < 7200:

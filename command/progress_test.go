@@ -142,6 +142,7 @@ func TestSteps(t *testing.T) {
 // The estimate of a long fit names a cheaper choice, with its time if it is known.
 func TestEstimate(t *testing.T) {
 	for want, e := range map[string]gp.Estimate{
+		"takes about 0.1 s and 3 MiB\n":                                          {Seconds: 1e-3, Bytes: 3 << 20},
 		"takes about 30 s and 3 MiB\n":                                           {Seconds: 30, Bytes: 3 << 20, Cheaper: "weights=last-layer", CheaperSeconds: 2},
 		"takes about 40 min and 3 MiB; --weights last-layer takes about 25 s\n":  {Seconds: 2400, Bytes: 3 << 20, Cheaper: "weights=last-layer", CheaperSeconds: 25},
 		"takes about 40 min and 3 MiB; a smaller value of --points takes less\n": {Seconds: 2400, Bytes: 3 << 20, Cheaper: "a smaller value of the setting points"},

@@ -3,6 +3,7 @@ package command_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/command/internal/serve/oip"
@@ -33,9 +36,9 @@ const serverMemory = 512 << 20
 // asked is a server with the models m, a regression of the columns a and b, and k, a classification of 100 classes.
 type asked struct {
 	*served
-	grpc  string       // address for gRPC
-	model *valla.Model // the model m
-	peak  func() int64 // most bytes that the server has taken, and 0 if the system does not tell
+	inference oip.GRPCInferenceServiceClient // client of gRPC
+	model     *valla.Model                   // the model m
+	peak      func() int64                   // most bytes that the server has taken, and 0 if the system does not tell
 }
 
 // bounded starts a server that has serverMemory.
@@ -61,7 +64,12 @@ func bounded(t *testing.T) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.grpc = strings.TrimPrefix(strings.TrimSpace(line), "grpc://")
+	c, err := grpc.NewClient(strings.TrimPrefix(strings.TrimSpace(line), "grpc://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	s.inference = oip.NewGRPCInferenceServiceClient(c)
 	status := fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)
 	s.peak = func() int64 {
 		kib, _ := ram.Field(status, "VmHWM:")
@@ -80,9 +88,17 @@ func (s *asked) small(t *testing.T) {
 	}
 }
 
-// post sends a request and returns its status and its answer.
-func (s *asked) post(path, kind string, body []byte) (int, []byte, error) {
-	a, err := http.Post(s.url+path, kind, bytes.NewReader(body))
+// post sends a request, with a header if there is one, and returns its status and its answer.
+func (s *asked) post(path, kind string, body []byte, header ...string) (int, []byte, error) {
+	q, err := http.NewRequest(http.MethodPost, s.url+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	q.Header.Set("Content-Type", kind)
+	if len(header) > 0 {
+		q.Header.Set(header[0], header[1])
+	}
+	a, err := http.DefaultClient.Do(q)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -207,18 +223,12 @@ func TestHugeRequests(t *testing.T) {
 
 // emptyInputs sends a message of gRPC that holds eight million empty inputs.
 func (s *asked) emptyInputs(t *testing.T) {
-	c, err := grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer c.Close()
 	in := make([]*oip.ModelInferRequest_InferInputTensor, 8<<20-100)
 	empty := &oip.ModelInferRequest_InferInputTensor{}
 	for i := range in {
 		in[i] = empty
 	}
-	_, err = oip.NewGRPCInferenceServiceClient(c).ModelInfer(t.Context(), &oip.ModelInferRequest{ModelName: "m", Inputs: in})
+	_, err := s.inference.ModelInfer(t.Context(), &oip.ModelInferRequest{ModelName: "m", Inputs: in})
 	if err == nil || !strings.Contains(err.Error(), "of memory, expected at most") && !strings.Contains(err.Error(), "other requests need the memory") {
 		t.Errorf("empty inputs: %v", err)
 	}
@@ -252,29 +262,107 @@ func TestRandomRequests(t *testing.T) {
 	s.small(t)
 }
 
-// random sends one random request and returns its status. An intact request has to be answered rightly.
+// random sends one random request and returns its status, or its code of gRPC. An intact request has to be answered rightly.
 func (s *asked) random(t *testing.T, rng *rand.Rand) int {
 	rows := make([]float64, 2*(1+rng.IntN(4)))
 	for i := range rows {
 		rows[i] = math.Round(1e4*(6*rng.Float64()-3)) / 1e4
 	}
-	path, kind, body := formed(rows, rng.IntN(4))
-	intact := rng.IntN(2) == 0
+	form, intact := rng.IntN(6), rng.IntN(2) == 0
+	if form == formGRPC {
+		return s.randomMessage(t, rows, intact, rng)
+	}
+	path, kind, body, header := formed(rows, form)
 	if !intact {
 		path, body = damagedRequest(path, body, rng)
 	}
-	status, text, err := s.post(path, kind, body)
+	status, text, err := s.post(path, kind, body, header...)
 	if err != nil || status >= 500 || intact && status != http.StatusOK && status != http.StatusTooManyRequests {
 		t.Errorf("POST %q %q: status %d, error %v: %.300s", path, body, status, err, text)
 	}
 	if intact && status == http.StatusOK {
-		s.check(t, rows, text)
+		s.check(t, rows, meansIn(t, text))
 	}
 	return status
 }
 
-// formed returns a request for rows of two columns, in one of four forms.
-func formed(rows []float64, form int) (path, kind string, body []byte) {
+// formBinary and formGRPC are two of the six forms of requests.
+const formBinary, formGRPC = 4, 5
+
+// raw returns the elements of rows of two columns as FP64 in bytes.
+func raw(rows []float64) (out []byte) {
+	for _, v := range rows {
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
+	}
+	return out
+}
+
+// binaryRequest returns a request whose tensor follows the JSON as bytes.
+func binaryRequest(rows []float64) (body []byte, header []string) {
+	tensor := raw(rows)
+	head := fmt.Sprintf(`{"inputs":[{"name":"x","shape":[%d,2],"datatype":"FP64","parameters":{"binary_data_size":%d}}],"outputs":[{"name":"mean"}]}`, len(rows)/2, len(tensor))
+	return append([]byte(head), tensor...), []string{"Inference-Header-Content-Length", fmt.Sprint(len(head))}
+}
+
+// randomMessage sends one random request by gRPC, of which half have raw contents, and returns its code.
+func (s *asked) randomMessage(t *testing.T, rows []float64, intact bool, rng *rand.Rand) int {
+	in := &oip.ModelInferRequest_InferInputTensor{Name: "x", Datatype: "FP64", Shape: []int64{int64(len(rows) / 2), 2}}
+	r := &oip.ModelInferRequest{ModelName: "m", Inputs: []*oip.ModelInferRequest_InferInputTensor{in}, Outputs: []*oip.ModelInferRequest_InferRequestedOutputTensor{{Name: "mean"}}}
+	if rng.IntN(2) == 0 {
+		r.RawInputContents = [][]byte{raw(rows)}
+	} else {
+		in.Contents = &oip.InferTensorContents{Fp64Contents: rows}
+	}
+	if !intact {
+		damageMessage(r, rng)
+	}
+	a, err := s.inference.ModelInfer(t.Context(), r)
+	code := status.Code(err)
+	switch code {
+	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.ResourceExhausted:
+	default:
+		t.Errorf("by gRPC %v: %v", r, err)
+	}
+	if intact && code == codes.OK {
+		means := a.Outputs[0].Contents.GetFp64Contents()
+		for i := 0; a.RawOutputContents != nil && i < len(a.RawOutputContents[0]); i += 8 {
+			means = append(means, math.Float64frombits(binary.LittleEndian.Uint64(a.RawOutputContents[0][i:])))
+		}
+		s.check(t, rows, means)
+	} else if intact && code != codes.ResourceExhausted {
+		t.Errorf("by gRPC %v: %v", r, err)
+	}
+	return int(code)
+}
+
+// damageMessage changes a request of gRPC.
+func damageMessage(r *oip.ModelInferRequest, rng *rand.Rand) {
+	in := r.Inputs[0]
+	switch rng.IntN(7) {
+	case 0:
+		in.Shape[rng.IntN(2)] = []int64{-1, 0, 3, 1 << 40, math.MaxInt64, math.MinInt64}[rng.IntN(6)]
+	case 1:
+		in.Datatype = []string{"", "BYTES", "INT64", "FP16", "BOOL", "COMPLEX"}[rng.IntN(6)]
+	case 2:
+		r.RawInputContents = append(r.RawInputContents, make([]byte, rng.IntN(100)))
+	case 3:
+		if len(r.RawInputContents) > 0 {
+			r.RawInputContents[0] = r.RawInputContents[0][:rng.IntN(8)]
+		}
+		in.Contents = nil
+	case 4:
+		name := []string{"samples", "seed", "level", "levels"}[rng.IntN(4)]
+		r.Parameters = map[string]*oip.InferParameter{name: {ParameterChoice: &oip.InferParameter_Int64Param{Int64Param: []int64{-1, 0, 1 << 40, math.MaxInt64}[rng.IntN(4)]}}}
+		r.Outputs[0].Name = []string{"samples", "quantiles", "interval", "nothing"}[rng.IntN(4)]
+	case 5:
+		r.ModelName, r.ModelVersion = []string{"", "k", "nobody"}[rng.IntN(3)], []string{"", "1"}[rng.IntN(2)]
+	default:
+		r.Inputs = append(r.Inputs, in, in)
+	}
+}
+
+// formed returns a request of HTTP for rows of two columns, in one of five forms.
+func formed(rows []float64, form int) (path, kind string, body []byte, header []string) {
 	n := len(rows) / 2
 	pairs, objects, columns, lines := make([][]float64, n), make([]map[string]float64, n), [2][]float64{}, "a,b\n"
 	for i := range n {
@@ -289,7 +377,10 @@ func formed(rows []float64, form int) (path, kind string, body []byte) {
 	case 1:
 		v = objects
 	case 2:
-		return path, "text/csv", []byte(lines)
+		return path, "text/csv", []byte(lines), nil
+	case formBinary:
+		body, header = binaryRequest(rows)
+		return "/v2/models/m/infer", "application/octet-stream", body, header
 	default:
 		path = "/v2/models/m/infer"
 		tensor := func(name string, data []float64) map[string]any {
@@ -298,7 +389,7 @@ func formed(rows []float64, form int) (path, kind string, body []byte) {
 		v = map[string]any{"inputs": []any{tensor("a", columns[0]), tensor("b", columns[1])}, "outputs": []any{map[string]any{"name": "mean"}}}
 	}
 	body, _ = json.Marshal(v) // finite numbers
-	return path, kind, body
+	return path, kind, body, nil
 }
 
 // damagedRequest changes the path or the body of a request.
@@ -320,27 +411,30 @@ func damagedRequest(path string, body []byte, rng *rand.Rand) (string, []byte) {
 	return path, body
 }
 
-// check compares the answer to an intact request with the model's predictions.
-func (s *asked) check(t *testing.T, rows []float64, text []byte) {
-	p, err := s.model.Predict(t.Context(), matrix(rows, len(rows)/2, 2), valla.PredictOptions{})
-	if err != nil {
-		t.Error(err)
-		return
-	}
+// meansIn returns the means of an answer of HTTP.
+func meansIn(t *testing.T, text []byte) (means []float64) {
 	var got struct {
 		Predictions []map[string]float64
 		Outputs     []struct{ Data []float64 }
 	}
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Errorf("%v: %.300s", err, text)
-		return
 	}
-	var means []float64
 	if len(got.Outputs) > 0 {
 		means = got.Outputs[0].Data
 	}
 	for _, row := range got.Predictions {
 		means = append(means, row["mean"])
+	}
+	return means
+}
+
+// check compares the means of the answer to an intact request with the model's predictions.
+func (s *asked) check(t *testing.T, rows, means []float64) {
+	p, err := s.model.Predict(t.Context(), matrix(rows, len(rows)/2, 2), valla.PredictOptions{})
+	if err != nil {
+		t.Error(err)
+		return
 	}
 	if len(means) != len(p.Mean) {
 		t.Errorf("%d means, expected %d", len(means), len(p.Mean))

@@ -184,6 +184,9 @@ func (c *serveCommand) listeners() (l serve.Listeners, addresses string, err err
 	return l, addresses, err
 }
 
+// mostQueue is the largest number of unanswered requests to a model. A queue has room for all of them from the start.
+const mostQueue = 1 << 20
+
 // complete checks the flags and fills in the options.
 func (c *serveCommand) complete() error {
 	if len(c.models) == 0 {
@@ -208,6 +211,9 @@ func (c *serveCommand) complete() error {
 		if v < 1 {
 			return settings.Errorf("--%s %d, expected a positive number", name, v)
 		}
+	}
+	if c.o.Queue > mostQueue {
+		return settings.Errorf("--queue %d, expected at most %d", c.o.Queue, mostQueue)
 	}
 	if c.o.BatchDelay < 0 || c.grace < 0 || c.patience < 0 {
 		return settings.Errorf("--batch-delay %v, --grace %v, --patience %v, expected none below 0", c.o.BatchDelay, c.grace, c.patience)

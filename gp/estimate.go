@@ -35,20 +35,21 @@ type Estimator interface {
 // Speed returns how many multiplications of large matrix products, each with an addition, the
 // machine makes in a second if it does nothing else. It is measured once, in some 50 milliseconds.
 var Speed = sync.OnceValue(func() float64 {
-	const n = 384
+	const n = 256 // a product is so short that other work on the machine disturbs few of them
 	a, c := make([]float64, n*n), make([]float64, n*n)
 	return n * n * n / fastest(func() { kernel.Gemm(false, true, n, n, n, 1, a, n, a, n, 0, c, n) })
 })
 
-// fastest returns the seconds of the fastest of some calls of f, which other work on the machine disturbs least.
+// fastest returns the seconds of the fastest of some calls of f, which other work on the machine disturbs least. A call
+// that waits for a processor may take longer than all others.
 func fastest(f func()) float64 {
-	const enough, most = 0.05, 50
+	const enough, least, most = 0.05, 10, 50
 	best, begun := math.Inf(1), time.Now()
-	for range most {
+	for i := range most {
 		start := time.Now()
 		f()
 		best = min(best, time.Since(start).Seconds())
-		if time.Since(begun).Seconds() > enough {
+		if i >= least && time.Since(begun).Seconds() > enough {
 			break
 		}
 	}

@@ -60,13 +60,16 @@ func (p *Plan) Beside(bytes int64) {
 	p.Release(bytes)
 }
 
-// Numbers returns the bytes of a float64 array with these numbers of elements along its axes.
+// endless is the number of bytes of an array that no machine can hold. A plan can add up many of them.
+const endless = 1 << 50
+
+// Numbers returns the bytes of a float64 array with these numbers of elements along its axes, a petabyte at most.
 func Numbers(shape ...int) int64 {
-	n := int64(8)
+	n := 8.0
 	for _, s := range shape {
-		n *= int64(s)
+		n *= float64(s)
 	}
-	return n
+	return int64(min(n, endless))
 }
 
 // Products counts multiplications, each with an addition, of matrix products and factorisations.

@@ -173,7 +173,7 @@ func (p *posterior) plan() *gp.Plan {
 	plan.Hold(p.structure.bytes() + p.cost.Bytes + p.scratchBytes())
 	row := plan.Prediction()
 	row.Run(p.cost, 1/float64(p.scan.batch))
-	row.Hold(p.cost.Bytes / int64(p.scan.batch))
+	row.Hold(p.cost.Bytes/int64(p.scan.batch) + p.marginalBytes(1))
 	p.planMarginals(row, 1)
 	return plan
 }
@@ -227,8 +227,10 @@ func (p *posterior) planSolves(plan *gp.Plan, solves, examples int) {
 		plan.Elements(times * n * n)
 	}
 	if examples > 0 {
-		c, batch := int64(p.scan.outputs), int64(min(examples, p.scan.batch))
-		plan.Beside(8 * batch * c * c)
+		c, batch := p.scan.outputs, min(examples, p.scan.batch)
+		plan.Hold(gp.Numbers(p.factorOrder(), p.factorOrder())) // the best factor so far
+		plan.Hold(p.marginalBytes(batch))
+		plan.Beside(gp.Numbers(batch, c, c))
 		plan.Run(p.cost, float64(solves*examples)/float64(p.scan.batch))
 		p.planMarginals(plan, float64(solves*examples))
 	}
@@ -272,6 +274,22 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 		plan.Products(examples * all)
 	}
 	plan.Elements(examples * c * c)
+}
+
+// marginalBytes is the memory of the covariances of so many examples. A buffer is replaced by one twice as large when it is
+// too small.
+func (p *posterior) marginalBytes(examples int) int64 {
+	c := p.scan.outputs
+	switch h := p.full().(type) {
+	case *functionSpace:
+		return 2 * gp.Numbers(examples, c, h.n)
+	case *weightSpace:
+		return gp.Numbers(examples, c, h.n)
+	case *denseLayer:
+		q := h.q()
+		return 2 * gp.Numbers(examples*(h.width+q*q)+min(formsChunk, examples)*q*q*formsBlock)
+	}
+	return 0
 }
 
 // scratchBytes is the memory of a batch beside the program, when covariances are computed.

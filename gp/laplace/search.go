@@ -253,8 +253,8 @@ func (p *posterior) climb(ctx context.Context, h hyper) (hyper, error) {
 	add("log noise std", prior, n, rate)
 	for range steps {
 		s.evaluate(z)
-		if s.err != nil {
-			return h, s.err
+		if err := cmp.Or(s.err, ctx.Err()); err != nil {
+			return h, err
 		}
 		copy(grad, s.slope)
 		for i, o := range optimizers {

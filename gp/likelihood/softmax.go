@@ -58,15 +58,20 @@ func (s Softmax) Gradient(dst, y, f []float64) {
 // almost 1.
 func (Softmax) Curvature(dst, f []float64) {
 	c, total := len(f), LogSumExp(f)
+	probs := dst[(c-1)*c : c*c] // the last row, which is overwritten at last
+	for j, v := range f {
+		probs[j] = math.Exp(v - total)
+	}
 	for i := range c {
-		p, diagonal := math.Exp(f[i]-total), 0.0
-		for j := range c {
-			dst[i*c+j] = -p * math.Exp(f[j]-total)
+		p, diagonal := probs[i], 0.0
+		row := dst[i*c : (i+1)*c]
+		for j, q := range probs {
+			row[j] = -p * q
 			if j != i {
-				diagonal -= dst[i*c+j]
+				diagonal -= row[j]
 			}
 		}
-		dst[i*c+i] = diagonal
+		row[i] = diagonal
 	}
 }
 

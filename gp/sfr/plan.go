@@ -42,6 +42,9 @@ func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
 	plan.EigenSystem(vars, parts)
 	plan.Elements(parts * (float64(n)*o*vars*4 + float64(len(s.candidates(p))*held)*o*vars*2))
 	plan.Elements(float64(n) * float64(c) * (8 + float64(c)))
+	if !q.joint { // each part has inputs of its own, with a mark of its output
+		plan.Elements(pickElements * parts * float64((n+held+m)*(z.Size()/m+c)))
+	}
 	row := plan.Prediction()
 	row.Run(cost, parts/float64(size))
 	row.Hold(int64(k.parts()) * cost.Bytes / int64(size))
@@ -49,3 +52,6 @@ func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
 	row.Elements(float64(c) * float64(c))
 	return plan, plan.Check(limit)
 }
+
+// pickElements is how many elements an input with the mark of its output takes as long as: it is written and converted.
+const pickElements = 4

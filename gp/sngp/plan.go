@@ -80,6 +80,8 @@ func (f *fitting) planFit(plan *gp.Plan, of *fitting, cov *covariance) error {
 	if err := g.Plan(plan); err != nil {
 		return err
 	}
+	// The features are cosines, whose derivatives are sines, of each of which the cost of a program counts one element.
+	plan.Elements(trigonometric * float64(m) * (2*float64(f.s.Iterations*of.s.BatchSize) + float64(n)))
 	row := plan.Prediction()
 	row.Run(cost, 1/float64(batch))
 	row.Hold(cost.Bytes/int64(batch) + gp.Numbers(m) + cov.workspaceBytes(1))
@@ -93,6 +95,9 @@ func (f *fitting) planFit(plan *gp.Plan, of *fitting, cov *covariance) error {
 	}
 	return plan.Check(f.r.Limit())
 }
+
+// trigonometric is how many elements a sine or a cosine takes as long as, beyond the one that is counted.
+const trigonometric = 20
 
 // planPasses counts the precisions of n rows, and the start of β by some.
 func (f *fitting) planPasses(plan *gp.Plan, cov *covariance, n, some float64) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -149,9 +150,10 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	n := &natural{fitting: f, memory: (f.r.Limit() + 1) / 2, alpha: *f.s.Alpha, dt: f.p.Dtype(), outputs: f.p.Outputs(), width: f.p.Likelihood.Width()}
 	each := n.outputs
 	if f.s.BatchSize < f.p.Train.N() {
-		if n.picks = n.newPicks(fewOutputs); n.picks != nil {
-			each = n.picks.each
-		}
+		n.picks = n.newPicks(fewOutputs)
+	}
+	if n.picks != nil {
+		each = n.picks.each
 	}
 	var g *inputsGraph
 	size, bytes, err := graph.Tile("valla: a natural-gradient step", f.s.BatchSize, n.memory, func(size int) (int64, error) {
@@ -164,19 +166,33 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	if err != nil {
 		return err
 	}
-	m, rungs, steps, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
+	m, rungs, times, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
 	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
-	plan.Run(g.cost, steps*float64(parts))
-	plan.Products(steps * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + 3*float64(f.s.BatchSize*each)))
-	plan.Elements(steps * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
-	plan.Calls(steps * float64(rungs) * rungCalls)
+	plan.Run(g.cost, times*float64(parts))
+	plan.Products(times * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + 3*float64(f.s.BatchSize*each)))
+	plan.Elements(times * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
+	plan.Calls(times * float64(rungs) * rungCalls)
+	if err := n.planTerms(plan, n.alpha, size, rungs, times*float64(parts*rungs)); err != nil {
+		return err
+	}
 	if f.p.Validation != nil {
-		if err := n.planValidation(plan, g.cost, steps*float64(parts), rungs, m); err != nil {
+		if err := n.planValidation(plan, g.cost, times*float64(parts), rungs, m); err != nil {
 			return err
 		}
 	}
 	return plan.Check(f.r.Limit())
+}
+
+// planTerms counts so many data terms of size rows each, and their runs. A choice of outputs is one more.
+func (n *natural) planTerms(plan *gp.Plan, alpha float64, size, terms int, runs float64) error {
+	c, err := steps.DataTermCost(n.lik, alpha, size, n.outputs, n.dt)
+	if err != nil {
+		return err
+	}
+	plan.Hold(int64(terms) * c.Bytes)
+	plan.Run(c, runs)
+	return nil
 }
 
 // rungCalls is about how many operations on arrays a step takes for each rung.
@@ -204,7 +220,7 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
 	plan.Run(cost, checks*rows/float64(examples))
 	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * float64(rungs+1))
-	return nil
+	return n.planTerms(plan, 1, examples, 1, checks*math.Ceil(rows/float64(examples))*float64(rungs+1))
 }
 
 // work is the number of operations of a run.

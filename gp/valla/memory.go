@@ -30,19 +30,23 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 // stepFlops returns how many floating-point operations a natural-gradient step takes for the network and the kernel,
 // with a mini-batch of some rows.
 func (s *Settings) stepFlops(p gp.Problem, rows int) (int, error) {
-	g, _, _, err := plannedStep(p.Net, p.Train.X.Shape()[1:], s.Inducing, rows, s.FixInducing)
+	g, _, _, err := plannedStep(p.Net, p.Train.X.Shape()[1:], len(gp.InducingPoints(p, s.Inducing)), rows, s.FixInducing)
 	if err != nil {
 		return 0, err
 	}
 	return int(work(g.cost.Each)), nil
 }
 
+// mostPlanned is the largest number of inducing points, and of rows, whose step is planned. The matrices of so many points
+// take terabytes.
+const mostPlanned = 1 << 20
+
 // plannedStep returns the graph of a natural-gradient step, made of zeros, with its inducing inputs Z and the number of
 // outputs of the network. With fixed, Z stays where it is.
 func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool) (g *inputsGraph, z *tensor.Dense, outputs int, err error) {
 	params := net.Params()
-	if len(params) == 0 || inducing < 1 || rows < 1 {
-		return nil, nil, 0, fmt.Errorf("valla: %d parameters, %d inducing points and %d rows, expected at least 1", len(params), inducing, rows)
+	if len(params) == 0 || inducing < 1 || rows < 1 || inducing > mostPlanned || rows > mostPlanned {
+		return nil, nil, 0, fmt.Errorf("valla: %d parameters, %d inducing points and %d rows, expected at least 1, and at most %d points and rows", len(params), inducing, rows, mostPlanned)
 	}
 	dt := params[0].Value.Dtype()
 	b := graph.NewBuilder(dt)

@@ -23,12 +23,19 @@ import (
 )
 
 // GRPC returns a server that speaks the protocol by gRPC, with the queues, limits, tokens and errors
-// of s.
-func (s *Server) GRPC() *grpc.Server {
+// of s. It takes connections with and without TLS.
+func (s *Server) GRPC() *http.Server {
 	g := grpc.NewServer(grpc.UnaryInterceptor(s.intercept), grpc.StreamInterceptor(s.interceptStream), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
-		grpc.MaxConcurrentStreams(uint32(min(s.o.Queue, math.MaxInt32))), grpc.MaxRecvMsgSize(int(min(s.o.MaxBytes, math.MaxInt32))), grpc.MaxSendMsgSize(math.MaxInt32))
+		grpc.MaxRecvMsgSize(int(min(s.o.MaxBytes, math.MaxInt32))), grpc.MaxSendMsgSize(math.MaxInt32))
 	g.RegisterService(service(), &inference{s: s})
-	return g
+	h := &http.Server{
+		Handler: arrivals(g, s.budget), Protocols: new(http.Protocols), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10,
+		ReadTimeout: s.o.Timeout + 20*time.Second, WriteTimeout: s.o.Timeout + slowClient, IdleTimeout: 2 * time.Minute,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: min(s.o.Queue, math.MaxInt32), MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 1 << 20},
+	}
+	h.Protocols.SetHTTP2(true)
+	h.Protocols.SetUnencryptedHTTP2(true)
+	return h
 }
 
 // service describes the service. ModelInfer is a stream of one answer, which is the same to clients as a single answer, but
@@ -134,15 +141,12 @@ func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest
 // infer answers the request of a stream.
 func (i *inference) infer(stream grpc.ServerStream) error {
 	ctx := stream.Context()
-	q := &request{id: requestID(header(ctx, "x-request-id")), memory: share{of: i.s.budget}}
-	defer q.memory.free()
-	in := &message{memory: &q.memory}
-	if err := stream.RecvMsg(in); err != nil {
+	in := &message{memory: share{of: i.s.budget}}
+	if err := in.receive(stream); err != nil {
 		return err
 	}
-	if in.err != nil {
-		return in.err
-	}
+	q := &request{id: requestID(header(ctx, "x-request-id")), memory: in.memory}
+	defer q.memory.free()
 	out, err := i.answer(ctx, q, &in.request)
 	if err != nil {
 		return err
@@ -158,7 +162,7 @@ func (i *inference) sent(stream grpc.ServerStream, out *oip.ModelInferResponse) 
 	case err := <-end:
 		return err
 	case <-time.After(i.s.o.Timeout + slowClient):
-		return context.DeadlineExceeded // the end of the handler ends SendMsg
+		return context.DeadlineExceeded // the end of the stream ends SendMsg
 	}
 }
 

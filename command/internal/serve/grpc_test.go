@@ -31,7 +31,7 @@ func (r *running) dialed() oip.GRPCInferenceServiceClient {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { c.Close(); g.Stop() })
+	r.t.Cleanup(func() { c.Close(); g.Close() })
 	return oip.NewGRPCInferenceServiceClient(c)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // message receives a request of gRPC. Its memory is taken before it is decoded.
 type message struct {
-	memory  *share                // memory of the request
+	memory  share                 // memory of the request
 	request oip.ModelInferRequest // request
 	err     error                 // reason for which there is no request
 }

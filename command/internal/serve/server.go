@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-valla/valla/internal/settings"
-	"google.golang.org/grpc"
 )
 
 // Server answers requests for predictions. It is an http.Handler; [Server.Run] also listens.
@@ -178,8 +177,7 @@ func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Dura
 	select {
 	case err := <-failed:
 		if ctx.Err() == nil {
-			g.Stop()
-			return errors.Join(err, h.Close())
+			return errors.Join(err, g.Close(), h.Close())
 		}
 	case <-ctx.Done():
 	}
@@ -191,20 +189,21 @@ const slowClient = 30 * time.Second
 
 // drain shuts the servers down: it refuses new requests for the time grace, and waits for unanswered
 // requests for the time patience.
-func (s *Server) drain(h *http.Server, g *grpc.Server, grace, patience time.Duration) error {
+func (s *Server) drain(h, g *http.Server, grace, patience time.Duration) error {
 	s.draining.Store(true)
 	s.o.Log.Info("draining")
 	time.Sleep(grace)
 	end, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	stop := context.AfterFunc(end, g.Stop) // cuts off the requests for which GracefulStop waits
-	defer stop()
-	var stopped sync.WaitGroup
-	stopped.Go(g.GracefulStop)
-	err := h.Shutdown(end)
-	if err != nil {
-		err = fmt.Errorf("serve: requests were cut off: %w", errors.Join(err, h.Close()))
+	var all sync.WaitGroup
+	var errs [2]error
+	for i, server := range []*http.Server{h, g} {
+		all.Go(func() {
+			if err := server.Shutdown(end); err != nil {
+				errs[i] = fmt.Errorf("serve: requests were cut off: %w", errors.Join(err, server.Close()))
+			}
+		})
 	}
-	stopped.Wait()
-	return err
+	all.Wait()
+	return errors.Join(errs[:]...)
 }

@@ -32,15 +32,36 @@ const mostLog = 50.0
 // NewDataTerm compiles the data term of rows examples at a time, with C outputs each.
 func NewDataTerm(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (*DataTerm, error) {
 	b := graph.NewBuilder(dt)
-	lik = lik.Copy(dt)
-	l := &DataTerm{Rows: rows, outputs: outputs, most: math.Inf(1), own: lik.Params()}
+	l, in := writeDataTerm(b, lik, alpha, rows, outputs)
+	var err error
+	if l.program, err = graph.Compile(b, l.nodes(), graph.Options{}); err != nil {
+		return nil, err
+	}
+	for i, n := range in {
+		l.leaves[i] = tensor.New(tensor.Of(dt), tensor.WithShape(n.Shape()...))
+		if err := l.program.Bind(n, l.leaves[i]); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// DataTermCost returns the cost of what NewDataTerm compiles for the same arguments.
+func DataTermCost(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (graph.Cost, error) {
+	b := graph.NewBuilder(dt)
+	l, _ := writeDataTerm(b, lik, alpha, rows, outputs)
+	return graph.CostOf(b, l.nodes(), graph.Options{})
+}
+
+// writeDataTerm writes the nodes of a data term, which it returns with the leaves.
+func writeDataTerm(b *graph.Builder, lik likelihood.Likelihood, alpha float64, rows, outputs int) (l *DataTerm, in [4]*graph.Node) {
+	lik = lik.Copy(b.Dtype())
+	l = &DataTerm{Rows: rows, outputs: outputs, most: math.Inf(1), own: lik.Params()}
 	if lik.Kind() == likelihood.Count {
 		l.most = mostLog
 	}
-	var in [4]*graph.Node
 	for i, shape := range [][]int{{rows, lik.Width() * outputs}, {rows, outputs}, {rows, outputs}, {rows}} {
 		in[i] = b.Input([]string{"y", "mean", "variance", "weights"}[i], shape...)
-		l.leaves[i] = tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
 	}
 	l.term = lik.DataTerm(b, in[0], in[1], b.Diagonal(in[2]), alpha)
 	wrt := []*graph.Node{in[2]}
@@ -49,16 +70,12 @@ func NewDataTerm(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt
 	}
 	grads := graph.VJP(b, []*graph.Node{l.term}, []*graph.Node{in[3]}, wrt)
 	l.slope, l.params = grads[0], grads[1:]
-	var err error
-	if l.program, err = graph.Compile(b, append([]*graph.Node{l.term}, grads...), graph.Options{}); err != nil {
-		return nil, err
-	}
-	for i, n := range in {
-		if err := l.program.Bind(n, l.leaves[i]); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
+	return l, in
+}
+
+// nodes returns what the program computes.
+func (l *DataTerm) nodes() []*graph.Node {
+	return append([]*graph.Node{l.term, l.slope}, l.params...)
 }
 
 // Run evaluates ℓ for up to l.Rows examples: y [n,W·C], mean and variance [n,C], weights [n], with

@@ -199,11 +199,8 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
 		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"),
-		OnEstimate: func(e gp.Estimate) {
-			d.estimate(c.method.Label())(e)
-			boundGarbage(e.Bytes)
-		},
-		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
+		OnEstimate: d.fitEstimate(c.method.Label()),
+		Run:        gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
 	d.close()
 	if fitted != nil && c.RequireBetter {

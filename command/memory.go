@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 )
 
@@ -47,6 +48,14 @@ func (m *memory) String() string {
 
 // Type implements pflag.Value.
 func (*memory) Type() string { return "SIZE" }
+
+// fitEstimate is estimate for a fit that begins then, whose garbage is bounded.
+func (d *drawer) fitEstimate(label string) func(gp.Estimate) {
+	return func(e gp.Estimate) {
+		d.estimate(label)(e)
+		boundGarbage(e.Bytes)
+	}
+}
 
 // boundGarbage makes the runtime collect garbage more often in a fit that needs many bytes, unless the variable GOGC says how
 // often: beside the memory in use there is at most a quarter of it as garbage, or leastGarbage. Usually there is as much

@@ -207,16 +207,8 @@ func (c *serveCommand) complete() error {
 	if (c.cert == "") != (c.key == "") {
 		return settings.Errorf("--tls-cert and --tls-key, expected both or neither")
 	}
-	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies)} {
-		if v < 1 {
-			return settings.Errorf("--%s %d, expected a positive number", name, v)
-		}
-	}
-	if c.o.Queue > mostQueue {
-		return settings.Errorf("--queue %d, expected at most %d", c.o.Queue, mostQueue)
-	}
-	if c.o.BatchDelay < 0 || c.grace < 0 || c.patience < 0 {
-		return settings.Errorf("--batch-delay %v, --grace %v, --patience %v, expected none below 0", c.o.BatchDelay, c.grace, c.patience)
+	if err := c.checkLimits(); err != nil {
+		return err
 	}
 	c.o.Memory, c.o.MaxBytes, c.o.MaxAnswer = int64(c.memory), int64(c.bodies), int64(c.answers)
 	if c.tokenFile == "" {
@@ -228,6 +220,22 @@ func (c *serveCommand) complete() error {
 	}
 	if c.o.Tokens = strings.Fields(string(text)); len(c.o.Tokens) == 0 {
 		return fmt.Errorf("--token-file: %s: no tokens, expected one in each line", c.tokenFile)
+	}
+	return nil
+}
+
+// checkLimits checks the flags that are numbers and durations.
+func (c *serveCommand) checkLimits() error {
+	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies)} {
+		if v < 1 {
+			return settings.Errorf("--%s %d, expected a positive number", name, v)
+		}
+	}
+	if c.o.Queue > mostQueue {
+		return settings.Errorf("--queue %d, expected at most %d", c.o.Queue, mostQueue)
+	}
+	if c.o.BatchDelay < 0 || c.grace < 0 || c.patience < 0 {
+		return settings.Errorf("--batch-delay %v, --grace %v, --patience %v, expected none below 0", c.o.BatchDelay, c.grace, c.patience)
 	}
 	return nil
 }

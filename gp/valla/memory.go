@@ -30,7 +30,7 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 // stepFlops returns how many floating-point operations a natural-gradient step takes for the network and the kernel,
 // with a mini-batch of some rows.
 func (s *Settings) stepFlops(p gp.Problem, rows int) (int, error) {
-	g, _, _, err := plannedStep(p.Net, p.Train.X.Shape()[1:], len(gp.InducingPoints(p, s.Inducing)), rows, s.FixInducing)
+	g, _, _, err := plannedStep(p.Net, p.Train.X.Shape()[1:], min(s.Inducing, p.Train.N()), rows, s.FixInducing)
 	if err != nil {
 		return 0, err
 	}

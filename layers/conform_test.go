@@ -71,6 +71,7 @@ var layerCases = []layertest.Case{
 		return y
 	}},
 	{Name: "flatten", Layer: layers.Flatten{}, Input: []int{2, 3, 4}, Naive: pointwise(identity)},
+	{Name: "ensemble", Layer: ensembleOfTwo, Input: []int{5}, Naive: naiveEnsemble},
 	{Name: "rescale", Layer: layers.Rescale{Factors: []float64{2, -0.5, 30}}, Input: []int{3}, Naive: func(_ layers.Network, x []float64) []float64 {
 		return []float64{2 * x[0], -0.5 * x[1], 30 * x[2]}
 	}},

@@ -46,6 +46,8 @@ func describe(net Network) (Layers, error) {
 		return describeAll(n)
 	case Residual:
 		return describeResidual(n)
+	case Ensemble:
+		return describeEnsemble(n)
 	case Dense:
 		return Layers{DenseLayer{Name: layerName(n.W), Outputs: n.W.Value.Shape()[1]}}, nil
 	case Describer:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -19,6 +20,7 @@ type Maker struct {
 	free      bool             // check neither names nor sizes
 	shapes    map[string][]int // of the arrays so far, by their names
 	numbered  map[string]int   // number of unnamed layers so far, by their prefix
+	prefix    string           // of the names of arrays, see member
 	trainable int              // elements of all parameters
 	state     int              // elements of all other arrays
 	outputs   int              // of the whole form
@@ -82,6 +84,9 @@ func (m *Maker) State(name string, start Start, shape ...int) *graph.Param {
 var arrayName = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_./:-]{0,199}$`)
 
 func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.Param {
+	if !strings.HasPrefix(name, m.prefix) { // as it is in the description of a network that was built
+		name = m.prefix + name
+	}
 	n, ok := elements(shape)
 	switch {
 	case m.err != nil || m.free:

@@ -44,6 +44,9 @@ func (r Rescale) Params() []*graph.Param { return nil }
 // network gets a [Rescale] at its end. All other arrays are those of net.
 func Rescaled(net Sequential, factors []float64) Sequential {
 	last := len(net) - 1
+	if e := Members(net); e != nil {
+		return Sequential{Ensemble(e).rescaled(factors)}
+	}
 	if last >= 0 {
 		if d, ok := net[last].(Dense); ok && !slices.Contains(net[:last].Params(), d.W) {
 			return append(net[:last:last], d.rescaled(factors))

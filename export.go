@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
@@ -164,7 +165,7 @@ func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]tas
 
 // writeLatent writes what [Model.gp] predicts.
 func (m *Model) writeLatent(w *gp.Writing) (gp.Written, error) {
-	var of gp.Writer = gp.Point{Net: m.network(), Dtype: m.Dtype()}
+	of := ensemble.Points(m.network(), m.Dtype())
 	if m.Posterior != nil {
 		writer, ok := m.Posterior.Stored.(gp.Writer)
 		if !ok {

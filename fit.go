@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
@@ -82,6 +83,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	if err != nil {
 		return nil, err
 	}
+	s = ensemble.Of(p.Net, s)
 	if err := m.estimate(ctx, s, p, rows, o); err != nil {
 		return nil, err
 	}

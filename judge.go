@@ -58,7 +58,7 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 	if o.Held != nil {
 		return d, m.Task.CheckSet(o.Held)
 	}
-	elsewhere := len(m.History) > 0 && m.History[0].Action == ActionWeights
+	elsewhere := slices.ContainsFunc(m.History, func(e Event) bool { return e.Action == ActionWeights })
 	if elsewhere && o.Validation == nil && m.hasPseudoRows() {
 		d.pseudo = true
 		return d, nil
@@ -93,12 +93,16 @@ func (m *Model) hasPseudoRows() bool {
 
 // heldOut reports whether the network's training has held out the same rows.
 func (m *Model) heldOut(train, held int, seed uint64) bool {
+	trained := false
 	for _, e := range m.History {
 		if e.Action == ActionTrain {
-			return e.Seed == seed && e.Rows == train && e.ValidationRows == held
+			trained = true
+			if e.Seed != seed || e.Rows != train || e.ValidationRows != held {
+				return false
+			}
 		}
 	}
-	return false
+	return trained
 }
 
 // jury has the rows of a verdict.

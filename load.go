@@ -15,6 +15,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/archive"
@@ -156,7 +157,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	if err != nil {
 		return archive.Errorf(headerMember, "posterior: %w", err)
 	}
-	p, err := how.Restore(context.Background(), m.network(), m.Task.Likelihood(), saved{a, h.State})
+	p, err := ensemble.Restore(context.Background(), how, m.network(), m.Task.Likelihood(), saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
 	}

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
@@ -193,7 +194,7 @@ func (m *Model) gp() gp.Posterior {
 	if m.runtime.serves(m) {
 		return m.runtime
 	}
-	var p gp.Posterior = gp.Point{Net: m.network(), Dtype: m.Dtype()}
+	var p gp.Posterior = ensemble.Points(m.network(), m.Dtype())
 	if m.Posterior != nil {
 		p = m.Posterior.Stored
 	}

@@ -40,6 +40,8 @@ type TrainOptions struct {
 	Resume     bool   // go on from the Checkpoint of an interrupted training with the same options and data
 
 	OnProgress func(train.Progress) // if not nil, it is called after each step
+
+	member uint64 // number of the network, counting from 0, of several: it changes the initial weights and the mini-batches
 }
 
 // Train makes a model without a posterior: it trains a network on a set to its maximum a
@@ -55,9 +57,17 @@ type TrainOptions struct {
 // decay, see docs/training.md, and OnProgress counts the steps of each trial from 1 on. Otherwise the weights with the
 // smallest loss on the held-out rows are restored.
 //
+// With Training.Networks above 1 the result is an ensemble, see [Combine], of networks that differ in their initial
+// weights and mini-batches. The first network chooses the number of steps and the weight decay, and its noise is the
+// noise of the ensemble.
+//
 // If ctx ends early, Train returns the model of the best weights so far together with an
-// error that wraps ctx's. With any other error the model is nil.
+// error that wraps ctx's; of several networks, those that are trained to their end. With any other error, and with none
+// of several networks, the model is nil.
 func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
+	if o.Training.Networks > 1 {
+		return trainSeveral(ctx, set, o)
+	}
 	t, err := newTraining(set, o)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -170,7 +180,7 @@ func newModel(o TrainOptions, set, rows *data.Set) (*Model, error) {
 	if m.Task.Outputs, err = o.targetsOf(set, rows); err != nil {
 		return nil, err
 	}
-	return m, m.build(n, o.Seed)
+	return m, m.build(n, o.Seed+o.member)
 }
 
 // build gives a model the network that n describes, with random weights.
@@ -289,7 +299,7 @@ func (t *training) steps(ctx context.Context) (*train.Result, error) {
 	}
 	m := train.MAP{
 		Net: t.model.Net, Loss: t.learner.loss(t.model.Task, t.train.N()), Also: t.learner.also(), Identity: t.learner.identity(),
-		BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c,
+		BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed + t.o.member, Config: c,
 	}
 	return m.Train(ctx, source, t.train.Y)
 }

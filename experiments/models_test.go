@@ -30,10 +30,10 @@ var modelTables = []modelTable{
 	{"poisson", "a count with the mean exp(0.8 + f)", 2, func(r *rand.Rand, f float64, _ []float64) []float64 {
 		return []float64{poissonCount(r, math.Exp(0.8+f))}
 	}},
-	{"bernoulli", "two labels with the logits 2f and b − 1.5 f", 0, func(r *rand.Rand, f float64, x []float64) []float64 {
+	{"bernoulli", "two labels with the logits 2f and b − 1.5 f", 2, func(r *rand.Rand, f float64, x []float64) []float64 {
 		return []float64{label(r, 2*f), label(r, x[1]-1.5*f)}
 	}},
-	{"ordinal", "1.5 f + 0.7 times logistic noise, in five classes", -4, func(r *rand.Rand, f float64, _ []float64) []float64 {
+	{"ordinal", "1.5 f + 0.7 times logistic noise, in five classes", 2, func(r *rand.Rand, f float64, _ []float64) []float64 {
 		return []float64{math.Floor(min(max(1.5*f+0.7*logistic(r)+2.5, 0), 4))}
 	}},
 	{"censored", "f + 0.4 times Gaussian noise, censored above 0.8", 2, func(r *rand.Rand, f float64, _ []float64) []float64 {
@@ -99,7 +99,7 @@ func nlls(t *testing.T, m *valla.Model, set *data.Set) []float64 {
 }
 
 // draws is the number of draws of each table, with a network each.
-const draws = 4
+const draws = 12
 
 // measure trains networks with the table's observation model, and returns the NLLs of fresh rows for the networks alone,
 // for VaLLA and for LLA.

@@ -54,6 +54,12 @@ func NewWriting(s *graph.Sheet, x *graph.Node, dt tensor.Dtype, careful bool) *W
 // Carry returns the value of a node of Net in Out.
 func (w *Writing) Carry(n *graph.Node) *graph.Node { return w.Sheet.Carry(w.Out, n) }
 
+// Scope puts a prefix before the names of arrays from now on, see [graph.Builder.Scope].
+func (w *Writing) Scope(prefix string) {
+	w.Net.Scope(prefix)
+	w.Out.Scope(prefix)
+}
+
 // Const returns a constant of Out.
 func (w *Writing) Const(v []float64, shape ...int) *graph.Node {
 	w.constants++

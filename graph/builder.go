@@ -28,6 +28,7 @@ type Builder struct {
 	index   *index            // finds leaves and places in the graph
 	instead map[*Param]*Node  // nodes that Let put in the place of parameters
 	convert bool              // a parameter of another element type enters the graph as a copy
+	scope   string            // prefix of the names of parameters and constants, see Scope
 }
 
 // NewBuilder starts an empty graph whose nodes hold dt, tensor.Float32 or tensor.Float64.
@@ -85,6 +86,10 @@ func (b *Builder) Input(name string, shape ...int) *Node {
 	return b.leaf(name, nil, shape)
 }
 
+// Scope puts a prefix before the names of parameters and constants from now on, so that parts of a graph may use equal
+// names for different arrays.
+func (b *Builder) Scope(prefix string) { b.scope = prefix }
+
 // Param returns the node of p in this graph, bound to p.Value by reference, but see
 // [NewConverting].
 func (b *Builder) Param(p *Param) *Node {
@@ -97,10 +102,11 @@ func (b *Builder) Param(p *Param) *Node {
 	if p == nil || p.Value == nil {
 		return b.Failf("graph: parameter %+v has no value", p)
 	}
-	if other, ok := b.params[p.Name]; ok && other != p {
-		return b.Failf("graph: two different parameters are named %q", p.Name)
+	name := b.scope + p.Name
+	if other, ok := b.params[name]; ok && other != p {
+		return b.Failf("graph: two different parameters are named %q", name)
 	}
-	if strings.HasPrefix(p.Name, constPrefix) {
+	if strings.HasPrefix(name, constPrefix) {
 		return b.Failf("graph: parameter name %q: %q is reserved for constants", p.Name, constPrefix)
 	}
 	value := p.Value
@@ -110,11 +116,11 @@ func (b *Builder) Param(p *Param) *Node {
 		}
 		value = Convert(value, b.dt)
 	}
-	if _, ok := b.params[p.Name]; !ok {
-		b.params[p.Name] = p
-		return b.leaf(p.Name, value, value.Shape())
+	if _, ok := b.params[name]; !ok {
+		b.params[name] = p
+		return b.leaf(name, value, value.Shape())
 	}
-	return b.index.leaf(p.Name)
+	return b.index.leaf(name)
 }
 
 // Let makes Param give n for p from now on. A network that is written then has n in place of
@@ -140,7 +146,7 @@ func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
 	if n := tensor.Shape(shape).TotalSize(); len(shape) == 0 || n != len(v) {
 		return b.Failf("graph: constant %q: %d values for shape %v", name, len(v), shape)
 	}
-	n := b.constant("value "+name, shape, func(to []float64) { copy(to, v) })
+	n := b.constant("value "+b.scope+name, shape, func(to []float64) { copy(to, v) })
 	if n != nil && !(slices.Equal(n.Shape(), shape) && reflect.DeepEqual(n.Value().Data(), newDense(b.dt, v, shape).Data())) {
 		return b.Failf("graph: two different constants are named %q", name)
 	}

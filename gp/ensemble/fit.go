@@ -1,0 +1,120 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+)
+
+// Of returns settings that fit the posterior of s to each member of an ensemble of networks, one after the other. For a
+// network that is no ensemble Of returns s.
+func Of(net layers.Network, s gp.Settings) gp.Settings {
+	if all := layers.Members(net); all != nil {
+		return each{s, len(all)}
+	}
+	return s
+}
+
+// each are settings of the posterior of each member.
+type each struct {
+	gp.Settings
+	members int // number of members
+}
+
+// Label implements gp.Settings.
+func (s each) Label() string { return label(s.members, s.Settings.Label()) }
+
+// label names a posterior of an ensemble.
+func label(members int, of string) string { return fmt.Sprintf("%d × %s", members, of) }
+
+// Fit implements gp.Settings. Member k, counting from 1, has the seed Seed+k−1 and the checkpoint path.k.
+func (s each) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := check(p.Likelihood); err != nil {
+		return nil, err
+	}
+	q, out := &posterior{}, &gp.Fitted{}
+	for k, net := range layers.Members(p.Net) {
+		p.Net = net
+		f, err := s.Settings.Fit(ctx, p, member(r, k, s.members))
+		if err != nil {
+			return nil, fmt.Errorf("network %d: %w", k+1, err)
+		}
+		q.add(f.Posterior, gp.Scatter(likelihood.WithNoise(p.Likelihood, f.NoiseVariance)))
+		out.NoiseVariance += f.NoiseVariance / float64(s.members)
+		out.Record = joined(out.Record, f.Record, k)
+	}
+	out.Posterior = q
+	return out, nil
+}
+
+// Estimate implements gp.Estimator: the members are fitted one after the other, and their posteriors are kept.
+func (s each) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	of, ok := s.Settings.(gp.Estimator)
+	if !ok {
+		return gp.Estimate{}, settings.Errorf("%s has no estimate", s.Settings.Label())
+	}
+	p.Net = layers.Members(p.Net)[0]
+	e, err := of.Estimate(ctx, p, r)
+	n := int64(s.members)
+	e.Bytes += (n - 1) * e.Kept
+	e.Kept, e.RowBytes = n*e.Kept, n*e.RowBytes
+	e.Seconds, e.CheaperSeconds, e.Row = float64(n)*e.Seconds, float64(n)*e.CheaperSeconds, float64(n)*e.Row
+	return e, err
+}
+
+// check returns an error for an observation model with parameters, which the members would learn differently.
+func check(l likelihood.Likelihood) error {
+	if len(l.Params()) > 0 && !likelihood.IsGaussian(l) {
+		return gp.CannotServe("an ensemble of networks", l)
+	}
+	return nil
+}
+
+// member returns the run of member k of n, counting from 0.
+func member(r gp.Run, k, n int) gp.Run {
+	r.Seed += uint64(k)
+	if r.Checkpoint != "" {
+		r.Checkpoint = fmt.Sprintf("%s.%d", r.Checkpoint, k+1)
+		_, err := os.Stat(r.Checkpoint)
+		r.Resume = r.Resume && err == nil
+	}
+	if report := r.OnProgress; report != nil {
+		r.OnProgress = func(q train.Progress) {
+			q.Done, q.Total, q.Unit = (1000*k+1000*q.Done/max(1, q.Total))/n, 1000, "parts"
+			report(q)
+		}
+	}
+	return r
+}
+
+// joined adds the record of member k, counting from 0, to the record of the members before.
+func joined(all, of gp.Record, k int) gp.Record {
+	if k == 0 {
+		all = of
+		all.Facts, all.Notes, all.Groups, all.PriorStds = nil, nil, nil, nil
+	}
+	all.Untouched = all.Untouched && of.Untouched
+	for i, std := range of.PriorStds {
+		name := "prior standard deviation"
+		if of.Groups != nil {
+			name += " of " + of.Groups[i]
+		}
+		of.Facts = append(of.Facts, gp.Fact{Name: name, Value: std})
+	}
+	for _, f := range of.Facts {
+		all.Facts = append(all.Facts, gp.Fact{Name: fmt.Sprintf("network %d: %s", k+1, f.Name), Value: f.Value})
+	}
+	for _, note := range of.Notes {
+		if !slices.Contains(all.Notes, note) {
+			all.Notes = append(all.Notes, note)
+		}
+	}
+	return all
+}

@@ -1,0 +1,136 @@
+package valla
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/mfvi"
+	"github.com/go-valla/valla/gp/sfr"
+	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/layers"
+)
+
+// severalModels are three networks for the rows of heavy, and the ensemble of them.
+func severalModels(t *testing.T, dtype string) (members []*Model, all *Model) {
+	t.Helper()
+	o := quickTrain()
+	o.Network.Dtype = dtype
+	for seed := range uint64(3) {
+		o.member = seed
+		m, err := Train(t.Context(), heavy(200, 1), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, m)
+	}
+	all, err := Combine(members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return members, all
+}
+
+// TestCombine: the prediction of an ensemble has the mean of the members and, beside the mean of their variances, the
+// variance between them, without posteriors and with posteriors of several methods, also from a file. An ensemble of
+// equal members is the member.
+func TestCombine(t *testing.T) {
+	set, fresh := heavy(200, 1), heavy(50, 2)
+	for i, s := range []gp.Settings{nil, &vallagp.Settings{Inducing: 8, Iterations: 30}, &laplace.Settings{}, &ella.Settings{Points: 20}, &sfr.Settings{Points: 20}, &fmgp.Settings{Iterations: 30}, &mfvi.Settings{Iterations: 30}} {
+		dtype := []string{"float64", "float32"}[i%2]
+		members, all := severalModels(t, dtype)
+		o := FitOptions{Settings: s, Law: "gaussian", Held: heavy(60, 3)}
+		if s != nil {
+			for k, m := range members {
+				o.Seed, m.Task = uint64(k), all.Task // the noise from which the fits start
+				members[k] = fit(t, m, set, o)
+			}
+			o.Seed = 0
+			all = loaded(t, written(t, fit(t, all, set, o)))
+		}
+		got := predict(t, all, fresh.X)
+		for row := range fresh.N() {
+			mean, within, square := 0.0, 0.0, 0.0
+			for _, m := range members {
+				p := predict(t, m, fresh.X)
+				mean, within, square = mean+p.Mean[row]/3, within+p.Std()[row]*p.Std()[row]/3, square+p.Mean[row]*p.Mean[row]/3
+			}
+			want := math.Sqrt(within + square - mean*mean)
+			if tol := 1e-4 * want; math.Abs(got.Mean[row]-mean) > tol || math.Abs(got.Std()[row]-want) > tol {
+				t.Fatalf("%v row %d: mean %g and std %g, want %g and %g", all, row, got.Mean[row], got.Std()[row], mean, want)
+			}
+		}
+		if s != nil && !strings.HasPrefix(all.String(), "3 × ") {
+			t.Errorf("the model is called %v", all)
+		}
+	}
+}
+
+// TestTrainSeveral: several networks of a training are an ensemble that saves, fits, exports and predicts like any model.
+func TestTrainSeveral(t *testing.T) {
+	o := quickTrain()
+	o.Training.Networks = 3
+	set, fresh := heavy(300, 1), heavy(100, 2)
+	m, err := Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(layers.Members(m.Net)); n != 3 {
+		t.Errorf("%d networks of three", n)
+	}
+	fitted := fit(t, loaded(t, written(t, m)), set, FitOptions{Settings: &vallagp.Settings{Inducing: 8, Iterations: 50}})
+	again := loaded(t, written(t, fitted))
+	if a, b := numbers(predict(t, fitted, fresh.X)), numbers(predict(t, again, fresh.X)); !slices.Equal(a, b) {
+		t.Error("other predictions after a file")
+	}
+	for _, of := range []*Model{m, again} {
+		if _, err := of.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), ExportOptions{Rows: fresh.X}); err != nil {
+			t.Errorf("%v: %v", of, err)
+		}
+		if _, err := of.Evaluate(t.Context(), fresh, PredictOptions{}); err != nil {
+			t.Errorf("%v: %v", of, err)
+		}
+	}
+	if v := fitted.History[len(fitted.History)-1].Verdict; v == nil {
+		t.Errorf("verdict %v", v)
+	}
+	if s, err := fitted.Sample(t.Context(), fresh.X, SampleOptions{Samples: 2}); err != nil || s == nil {
+		t.Errorf("samples: %v", err)
+	}
+}
+
+// TestCombineErrors: models of other inputs, outputs or types are refused in one line that names the model.
+func TestCombineErrors(t *testing.T) {
+	m, set := trained(t)
+	o := quickTrain()
+	train := func(set *data.Set, o TrainOptions) *Model {
+		other, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return other
+	}
+	narrow := o
+	narrow.Network.Dtype = "float32"
+	renamed := *set
+	renamed.Targets = []string{"other"}
+	for want, other := range map[string]*Model{
+		"combine: model 2: a network of float32, expected float64 as model 1": train(set, narrow),
+		"combine: model 2: other inputs or another scaling of the inputs":     train(wave(150, 3), o),
+		`combine: model 2: regression of ["other"], expected regression of [`: train(&renamed, o),
+	} {
+		if _, err := Combine(m, other); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if _, err := Combine(); err == nil {
+		t.Error("no error of no models")
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
 )
 
 // Update adds the rows of a set to the posterior without a new fit, and returns a model with
@@ -65,6 +66,9 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 func (m *Model) updating(set *data.Set) (gp.Updater, gp.Problem, error) {
 	if m.Posterior == nil {
 		return nil, gp.Problem{}, fmt.Errorf("the model has no posterior to add rows to, expected one that was fitted")
+	}
+	if layers.Members(m.Net) != nil {
+		return nil, gp.Problem{}, fmt.Errorf("rows cannot be added to an ensemble of networks: fit again, to all rows")
 	}
 	q, ok := m.Posterior.Stored.(gp.Updater)
 	if !ok {

@@ -35,9 +35,9 @@ type fitCommand struct {
 
 	likelihood string // value of --likelihood; "" means the observation model of the network
 
-	model          string        // path of the model; "" for a network from elsewhere
+	model          string        // path of the model, or paths of models between commas; "" for a network from elsewhere
 	netWeights     string        // path of weights from elsewhere
-	onnx           string        // path of an ONNX model from elsewhere
+	onnx           string        // path of an ONNX model from elsewhere, or paths between commas
 	validationData string        // path of held-out rows; may be ""
 	elsewhere      elsewhere     // reading of weights from elsewhere
 	targets        targets       // targets, for a network from elsewhere
@@ -73,6 +73,7 @@ func newFit(args []string) *cobra.Command {
 		Example: `  valla fit houses.csv --model map.valla --out houses.valla
   valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
   valla fit houses.csv --target price --network net.onnx --out houses.valla
+  valla fit houses.csv --target price --network a.onnx,b.onnx --out houses.valla
   valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
 		Args: c.passes.tables,
 		RunE: running(c.run),
@@ -123,8 +124,8 @@ array of jobs.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
-	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model")
+	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior; several files between commas become an ensemble")
+	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model; several files between commas become an ensemble")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
 	f.StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model that the fit learns in place of the Gaussian noise of a regression, such as student-t (default: the network's)")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
@@ -181,7 +182,8 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if c.out == "" {
 		return settings.Errorf("required flag(s) \"out\" not set")
 	}
-	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
+	files := append(c.models(), args[0], c.netWeights, c.validationData, c.network.Form)
+	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(files...)); err != nil {
 		return err
 	}
 	model, err := c.observationModel()
@@ -241,8 +243,10 @@ func (c *fitCommand) checkWeights() error {
 			}
 		}
 	}
-	if c.onnx != "" && !strings.EqualFold(filepath.Ext(c.onnx), ".onnx") {
-		return settings.Errorf("--network %s: expected a file called .onnx; weights alone go with --net-weights", c.onnx)
+	for _, file := range c.networks() {
+		if !strings.EqualFold(filepath.Ext(file), ".onnx") {
+			return settings.Errorf("--network %s: expected a file called .onnx; weights alone go with --net-weights", file)
+		}
 	}
 	if c.netWeights == "all" || c.netWeights == "last-layer" {
 		return settings.Errorf("--net-weights %s: expected a file; which weights are uncertain goes with --weights", c.netWeights)
@@ -256,10 +260,14 @@ func (c *fitCommand) checkWeights() error {
 // start returns the model that gets the posterior, and the data in the file at path. A network from elsewhere takes the
 // observation model of counts, labels and ordered classes, so that the fit does not choose it.
 func (c *fitCommand) start(cmd *cobra.Command, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
-	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
+	from := c.networks()
+	if c.netWeights != "" {
+		from = []string{c.netWeights}
+	}
+	if from != nil {
 		return c.adopt(cmd, from, path, chosen)
 	}
-	m, err := valla.Load(c.model)
+	m, err := ensembleOf(c.models(), valla.Load)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -267,8 +275,41 @@ func (c *fitCommand) start(cmd *cobra.Command, path string, chosen *likelihood.S
 	return m, set, err
 }
 
-// adopt returns the model of a network from elsewhere, and the data in the file at path.
-func (c *fitCommand) adopt(cmd *cobra.Command, from, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
+// models returns the paths of --model.
+func (c *fitCommand) models() []string { return paths(c.model) }
+
+// networks returns the paths of --network.
+func (c *fitCommand) networks() []string { return paths(c.onnx) }
+
+// paths returns the paths between the commas of a flag. A path with a comma of an existing file is one path.
+func paths(flag string) []string {
+	if flag == "" {
+		return nil
+	}
+	if _, err := os.Stat(flag); err == nil {
+		return []string{flag}
+	}
+	return strings.Split(flag, ",")
+}
+
+// ensembleOf returns the model of a file, or the ensemble of the models of several files.
+func ensembleOf(files []string, open func(path string) (*valla.Model, error)) (*valla.Model, error) {
+	var all []*valla.Model
+	for _, file := range files {
+		m, err := open(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return valla.Combine(all...)
+}
+
+// adopt returns the model of the network in a file from elsewhere, or of several, and the data in the file at path.
+func (c *fitCommand) adopt(cmd *cobra.Command, from []string, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
 	reader, first, err := c.elsewhereReader(path)
 	if err != nil {
 		return nil, nil, err
@@ -290,10 +331,13 @@ func (c *fitCommand) adopt(cmd *cobra.Command, from, path string, chosen *likeli
 			o.Likelihood, *chosen = *chosen, nil
 		}
 	}
-	m, err := valla.FromWeights(cmd.Context(), from, set, o)
-	if err == nil {
-		printNotes(cmd, m.History[0].Notes)
-	}
+	m, err := ensembleOf(from, func(file string) (*valla.Model, error) {
+		m, err := valla.FromWeights(cmd.Context(), file, set, o)
+		if err == nil {
+			printNotes(cmd, m.History[0].Notes)
+		}
+		return m, err
+	})
 	return m, set, inFile(path, err)
 }
 
@@ -353,8 +397,8 @@ func (c *fitCommand) elsewhereReader(path string) (r data.TableReader, first []s
 // form returns the form of the network from elsewhere.
 func (c *fitCommand) form() (layers.Form, error) {
 	n := c.network
-	if c.onnx != "" {
-		n.Form = c.onnx
+	if files := c.networks(); files != nil {
+		n.Form = files[0]
 	}
 	return n.Describe(nil, 0)
 }

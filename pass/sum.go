@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/listing"
+	"github.com/go-valla/valla/layers"
 )
 
 // sumsOf starts the sums for a posterior of other rows than the rows of the model's fit. The fit to a sample
@@ -29,6 +30,9 @@ import (
 func sumsOf(m *valla.Model) (gp.Sums, error) {
 	if m.Posterior == nil {
 		return nil, errors.New("passes: the model has no posterior, expected one that was fitted to a sample of the rows")
+	}
+	if layers.Members(m.Net) != nil {
+		return nil, errors.New("passes: the posterior of an ensemble of networks is no function of sums over rows")
 	}
 	q, ok := m.Posterior.Stored.(gp.Summed)
 	if !ok {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -112,9 +111,7 @@ func joined(all, of gp.Record, k int) gp.Record {
 		all.Facts = append(all.Facts, gp.Fact{Name: fmt.Sprintf("network %d: %s", k+1, f.Name), Value: f.Value})
 	}
 	for _, note := range of.Notes {
-		if !slices.Contains(all.Notes, note) {
-			all.Notes = append(all.Notes, note)
-		}
+		all.Notes = append(all.Notes, fmt.Sprintf("Network %d: %s", k+1, note))
 	}
 	return all
 }

@@ -43,7 +43,8 @@ func (m *memory) writeRemaining(b *graph.Builder, z, u *graph.Node) *graph.Node 
 	rate := -1 / (2 * m.length * m.length)
 	noise := b.Scale(b.Eye(k), m.noise)
 	gram := b.Add(b.Exp(b.Scale(distances, rate)), noise)
-	return b.ReLU(b.Reshape(b.Affine(explained(b, gram, b.Exp(b.Scale(own, rate)), k), -1, 1), n, 1))
+	rho := b.Reshape(b.Exp(b.Scale(own, rate)), n, 1, k)
+	return b.ReLU(b.Reshape(writeSchur(b, gram, rho), n, 1))
 }
 
 // writeNearest writes the places of the k points of z [M,d] that are nearest to each row of u [B,d]: [B,k].
@@ -55,23 +56,20 @@ func writeNearest(b *graph.Builder, z, u *graph.Node, k int) *graph.Node {
 	return b.Largest(b.Sub(b.Scale(b.MatMul(u, z, false, true), 2), norms), k)
 }
 
-// explained writes ρᵀA⁻¹ρ for positive definite matrices A [B,k,k] and ρ [B,k,1] by elimination, since ONNX has no Cholesky factor.
-func explained(b *graph.Builder, a, rho *graph.Node, k int) (sum *graph.Node) {
-	for ; b.Err() == nil; k-- {
-		n := a.Shape()[0]
-		pivot, first := b.Slice(b.Slice(a, 1, 0, 1), 2, 0, 1), b.Slice(b.Reshape(rho, n, 1, k), 2, 0, 1)
-		if term := b.Div(b.Square(first), pivot); sum == nil {
-			sum = term
-		} else {
-			sum = b.Add(sum, term)
-		}
-		if k == 1 {
-			return sum
-		}
-		row := b.Slice(b.Slice(a, 1, 0, 1), 2, 1, k)
-		scaled, rest := b.Div(row, pivot), b.Slice(b.Slice(a, 1, 1, k), 2, 1, k)
-		rho = b.Sub(b.Slice(b.Reshape(rho, n, 1, k), 2, 1, k), b.Mul(scaled, first))
-		a = b.Sub(rest, b.Mul(b.Reshape(row, n, k-1, 1), scaled))
+// writeSchur writes 1 − ρA⁻¹ρᵀ for positive definite matrices A [B,k,k] and rows ρ [B,1,k]: it eliminates the rows of A from the matrix
+// of A, ρ and 1 one after the other, since ONNX has no Cholesky factor.
+func writeSchur(b *graph.Builder, a, rho *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
 	}
-	return nil
+	n, size := a.Shape()[0], a.Shape()[1]+1
+	last := b.Concat(2, rho, b.Fill(1, n, 1, 1))
+	a = b.Concat(1, b.Concat(2, a, b.Reshape(rho, n, size-1, 1)), last)
+	for ; size > 1; size-- {
+		first, rest := b.Slice(a, 1, 0, 1), b.Slice(a, 1, 1, size)
+		row := b.Slice(first, 2, 1, size)
+		scaled := b.Div(row, b.Slice(first, 2, 0, 1))
+		a = b.Sub(b.Slice(rest, 2, 1, size), b.Mul(b.Reshape(row, n, size-1, 1), scaled))
+	}
+	return a
 }

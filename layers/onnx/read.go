@@ -27,7 +27,19 @@ type Options struct {
 	// Outputs are the names of the outputs of the file that are the outputs of the network, one after the other; nil
 	// stands for the only output of the file.
 	Outputs []string
+	// Half takes one half of the outputs alone, such as the means of a network that gives means and then variances.
+	Half Half
 }
+
+// Half is a half of the outputs of a network.
+type Half int
+
+// The halves.
+const (
+	AllOutputs Half = iota // both halves
+	FirstHalf              // the first half
+	SecondHalf             // the second half
+)
 
 // File is a network that was read, with its weights.
 type File struct {

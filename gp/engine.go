@@ -53,13 +53,13 @@ type Engine struct {
 
 // form says which slices a prediction has.
 type form struct {
-	outputs                    int  // C; 0: not known yet
-	epistemic, probs, logScale bool // whether predictions have these slices
+	outputs                          int  // C; 0: not known yet
+	epistemic, probs, logScale, unit bool // whether predictions have these slices
 }
 
 // form returns which slices g has.
 func (g Gaussian) form() form {
-	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0}
+	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0, len(g.Unit) > 0}
 }
 
 // usualSizes is the default of EngineOptions.Sizes.

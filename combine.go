@@ -63,6 +63,8 @@ func (m *Model) sameTask(of *Model) error {
 		return fmt.Errorf("a network of %v, expected %v as model 1", of.Dtype(), m.Dtype())
 	case a.Kind() != b.Kind() || !slices.Equal(a.Targets(), b.Targets()):
 		return fmt.Errorf("%s of %q, expected %s of %q as model 1", b.Kind(), b.Targets(), a.Kind(), a.Targets())
+	case a.Scale != nil || b.Scale != nil:
+		return fmt.Errorf("a network that tells the noise of each row cannot be a member of an ensemble")
 	case !reflect.DeepEqual(a.Inputs, b.Inputs):
 		return fmt.Errorf("other inputs or another scaling of the inputs than model 1: train both on the same rows with the same seed, or with --networks")
 	case !reflect.DeepEqual(withoutNoise(a.Outputs), withoutNoise(b.Outputs)):

@@ -165,6 +165,9 @@ func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]tas
 
 // writeLatent writes what [Model.gp] predicts.
 func (m *Model) writeLatent(w *gp.Writing) (gp.Written, error) {
+	if m.Task.Scale != nil {
+		return gp.Written{}, settings.Errorf("a network that tells the noise of each row cannot be exported")
+	}
 	of := ensemble.Points(m.network(), m.Dtype())
 	if m.Posterior != nil {
 		writer, ok := m.Posterior.Stored.(gp.Writer)

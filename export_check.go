@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -63,7 +64,7 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	if err != nil {
 		return err
 	}
-	if err := m.compareOutputs(e, want, func(name string) ([]float64, error) { return readOutput(path, name, rows) }); err != nil {
+	if err := m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return readOutputs(path, e.Outputs, names, rows) }); err != nil {
 		return fmt.Errorf("reading the file again: %w", err)
 	}
 	if !o.Check {
@@ -75,13 +76,7 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	}
 	defer s.Close()
 	in := runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape)
-	err = m.compareOutputs(e, want, func(name string) ([]float64, error) {
-		all, err := s.Run(e.Input.Name, in, []string{name})
-		if err != nil {
-			return nil, err
-		}
-		return all[0], nil
-	})
+	err = m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return s.Run(e.Input.Name, in, names) })
 	if err != nil {
 		return fmt.Errorf("by ONNX Runtime: %w", err)
 	}
@@ -90,13 +85,17 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 }
 
 // compareOutputs compares the outputs that run computes with those of the model, and notes the largest differences.
-func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(name string) ([]float64, error)) error {
-	for i := range e.Outputs {
+func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(names []string) ([][]float64, error)) error {
+	var names []string
+	for _, out := range e.Outputs {
+		names = append(names, out.Name)
+	}
+	all, err := run(names)
+	if err != nil {
+		return err
+	}
+	for i, got := range all {
 		out := &e.Outputs[i]
-		got, err := run(out.Name)
-		if err != nil {
-			return err
-		}
 		d, at := difference(got, want[out.Name])
 		if out.Difference = max(out.Difference, d); !(d <= m.exportTolerance()) {
 			return fmt.Errorf("%w by %.2g in output %q, number %d: it gives %g, the model %g", errDiffers, d, out.Name, at, got[at], want[out.Name][at])
@@ -148,9 +147,9 @@ func (m *Model) exportTolerance() float64 {
 	return exportTolerance64
 }
 
-// readOutput computes an output of a file at rows, in float64.
-func readOutput(path, name string, rows *tensor.Dense) ([]float64, error) {
-	f, err := onnx.Read(path, onnx.Options{Outputs: []string{name}})
+// readOutputs computes the outputs of a file at rows, in float64.
+func readOutputs(path string, outputs []ExportedOutput, names []string, rows *tensor.Dense) ([][]float64, error) {
+	f, err := onnx.Read(path, onnx.Options{Outputs: names})
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +159,18 @@ func readOutput(path, name string, rows *tensor.Dense) ([]float64, error) {
 	}
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Param(&graph.Param{Name: "rows of the data", Value: tensor.New(tensor.WithShape(rows.Shape()...), tensor.WithBacking(exportNumbers(rows)))})
-	v, err := graph.Evaluate(b, net.Forward(b, x))
+	v, err := graph.Evaluate(b, net.Forward(b, x)) // the outputs of a row beside each other
 	if err != nil {
 		return nil, err
 	}
-	return v[0], nil
+	all, n := make([][]float64, len(outputs)), rows.Shape()[0]
+	for row := range slices.Chunk(v[0], len(v[0])/n) {
+		for i, out := range outputs {
+			size := tensor.Shape(out.Shape).TotalSize()
+			all[i], row = append(all[i], row[:size]...), row[size:]
+		}
+	}
+	return all, nil
 }
 
 // difference returns the largest difference of got from want, relative to the number or the root mean square, and its place.

@@ -9,10 +9,12 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/moe"
 	"github.com/go-valla/valla/gp/sampled"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/sum"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/layers"
 )
@@ -31,6 +33,8 @@ func TestExportSize(t *testing.T) {
 		"gp-subset":  &laplace.SubsetSettings{Points: 120, PriorStd: 0.7},
 		"ella":       &ella.Settings{Points: 60, Rank: 40, PriorStd: 0.7},
 		"sampled":    &sampled.Settings{Samples: 4, PriorStd: 0.7},
+		"gapa":       &gapa.Settings{Options: gapa.Options{ScaleSteps: 3}},
+		"sum":        &sum.Settings{Settings: vallagp.Settings{Inducing: rows, Iterations: 1}, Options: gapa.Options{ScaleSteps: 3}},
 		"fmgp":       &fmgp.Settings{Inducing: rows, Iterations: 1},
 		"sfr":        &sfr.Settings{Points: rows, PriorStd: 0.7},
 		"moe":        &moe.Settings{Experts: 2, PriorStd: 0.7},

@@ -11,10 +11,12 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/moe"
 	"github.com/go-valla/valla/gp/sampled"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/sum"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/onnxruntime"
 	"gorgonia.org/tensor"
@@ -45,6 +47,9 @@ func TestExportMethods(t *testing.T) {
 			"moe":       &moe.Settings{Experts: 2, PriorStd: 0.7},
 			"gp-subset": &laplace.SubsetSettings{Points: 6, PriorStd: 0.7},
 			"valla":     &vallagp.Settings{Inducing: 4, Iterations: 2},
+			"gapa":      &gapa.Settings{Options: gapa.Options{Neighbours: 5}},
+			"centres":   &gapa.Settings{Options: gapa.Options{Neighbours: 6, Centres: 3}},
+			"sum":       &sum.Settings{Settings: vallagp.Settings{Inducing: 4, Iterations: 2}, Options: gapa.Options{Neighbours: 5}},
 		} {
 			t.Run(fmt.Sprint(name, " ", dt), func(t *testing.T) {
 				o := FitOptions{Settings: s, Validation: new(0.0)}

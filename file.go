@@ -22,6 +22,7 @@ import (
 //
 //	weights/p.npy    parameters and running statistics, as package layers names them
 //	posterior/p.npy  arrays of the method's State
+//	scale/p.npy      arrays of the network that tells the scale of the noise, if there is one
 //
 // A conformal calibration adds its scores [T,n].
 const (
@@ -39,6 +40,7 @@ type header struct {
 	Inputs      task.Inputs          `json:"inputs"`                   // see Model.Task
 	Regression  *task.Regression     `json:"regression,omitempty"`     // outputs of a regression, or nil
 	Classes     *task.Classification `json:"classification,omitempty"` // outputs of a classification, or nil
+	Scale       *scaleHeader         `json:"scale,omitempty"`          // see task.Scale; nil: none
 	Posterior   *posteriorHeader     `json:"posterior,omitempty"`      // nil for the network alone
 	Laws        []law.Law            `json:"laws,omitempty"`           // see Model.Laws
 	Calibration *Calibration         `json:"calibration,omitempty"`    // see Model.Calibration
@@ -96,6 +98,9 @@ func (m *Model) header() (header, []gp.Array, error) {
 	var arrays []gp.Array
 	for _, p := range layers.Arrays(m.Net) {
 		arrays = append(arrays, gp.Array{Name: weightMember(p.Name), Value: p.Value})
+	}
+	if h.Scale, arrays, err = m.scaleHeader(arrays); err != nil {
+		return h, nil, err
 	}
 	if c := m.Calibration; c != nil && c.Conformal != nil {
 		arrays = append(arrays, gp.Array{Name: scoresMember, Value: tensor.New(

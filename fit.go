@@ -121,7 +121,7 @@ func (m *Model) notesOf(set *data.Set, rows division, f *gp.Fitted) []string {
 // also by a verdict and notes where the division has rows for them.
 func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
 	out := m.MAP()
-	if err := out.attach(m.posterior(f, e.Method), m.fingerprint()); err != nil {
+	if err := out.attach(m.posterior(f, e.Method, p.Likelihood), m.fingerprint()); err != nil {
 		return nil, err
 	}
 	if err := out.fitLaws(ctx, p.Validation, rows); err != nil {
@@ -139,11 +139,14 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	return out, nil
 }
 
-// posterior returns the posterior of a fit by a method.
-func (m *Model) posterior(f *gp.Fitted, method string) *Posterior {
+// posterior returns the posterior of a fit by a method to a problem with the likelihood of. The parameters of this
+// likelihood may be others than those of the network alone, see gp/unseen.
+func (m *Model) posterior(f *gp.Fitted, method string, of likelihood.Likelihood) *Posterior {
 	p := &Posterior{Stored: f.Posterior, Method: method, NoiseVariance: f.NoiseVariance}
-	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Model != nil && f.Likelihood != nil {
-		p.Model = r.Model.With(f.Likelihood)
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Model != nil {
+		if l := cmp.Or(f.Likelihood, of); len(l.Params()) > 0 {
+			p.Model = r.Model.With(l)
+		}
 	}
 	return p
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/gp/sngp"
+	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
@@ -30,6 +31,15 @@ const galleryRows = 40
 
 // galleryOutputs are the outputs that are chosen of networks that have several.
 var galleryOutputs = map[string][]string{"variance": {"mean"}}
+
+// galleryOptions says how the network called name is read.
+func galleryOptions(name string) valla.WeightOptions {
+	o := valla.WeightOptions{Classes: slices.Contains(galleryClasses, name)}
+	if name == "variance" {
+		o.NoiseHead = task.LogVariance
+	}
+	return o
+}
 
 // galleryClasses are the networks of the gallery whose outputs are logits.
 var galleryClasses = []string{"classes", "logit", "cnn", "resnet", "mobile", "gru", "text", "vit", "mixer"}
@@ -130,7 +140,7 @@ func TestGallery(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			path, set, y := gallery(t, name)
-			m, err := valla.FromWeights(t.Context(), path, set, valla.WeightOptions{Classes: slices.Contains(galleryClasses, name), Network: valla.Network{Output: galleryOutputs[name]}})
+			m, err := valla.FromWeights(t.Context(), path, set, galleryOptions(name))
 			if err != nil {
 				t.Fatal(err)
 			}

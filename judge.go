@@ -125,7 +125,8 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 	case d.judge != nil:
 	case d.pseudo:
 		e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), most))
-		return jury{x: e.X, y: m.Task.Decode(e.Y), seen: true}, nil
+		y, err := m.Task.TargetsOf(e)
+		return jury{x: e.X, y: y, seen: true}, err
 	case d.held != nil:
 		rows, j.seen = d.held, !d.fresh || !r.Untouched
 	default:

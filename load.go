@@ -76,6 +76,9 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 	if own := m.fingerprint(); own != h.Fingerprint {
 		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
 	}
+	if err := m.rescale(a, h.Scale, size); err != nil {
+		return nil, err
+	}
 	if err := m.restore(a, h.Posterior); err != nil {
 		return nil, err
 	}
@@ -134,12 +137,8 @@ func (h *header) model(size int64) (*Model, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	n, err := layers.Parameters(m.Form)
-	if err != nil {
-		return nil, err
-	}
-	if int64(n) > size/int64(dt.Size()) {
-		return nil, fmt.Errorf("a network with %d parameters (%s) does not fit in a file of %d bytes", n, m.Form, size)
+	if n := layers.Numbers(m.Form); int64(n) > size/int64(dt.Size()) {
+		return nil, fmt.Errorf("a network with %d numbers (%s) does not fit in a file of %d bytes", n, m.Form, size)
 	}
 	m.Net, err = layers.Build(m.Form, dt, rand.New(rand.NewPCG(0, 0)))
 	return m, err
@@ -157,7 +156,13 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	if err != nil {
 		return archive.Errorf(headerMember, "posterior: %w", err)
 	}
-	p, err := ensemble.Restore(context.Background(), how, m.network(), m.Task.Likelihood(), saved{a, h.State})
+	l := m.Task.Likelihood()
+	if h.Model != nil {
+		if l, err = h.Model.Likelihood(); err != nil {
+			return archive.Errorf(headerMember, "posterior: %w", err)
+		}
+	}
+	p, err := ensemble.Restore(context.Background(), how, m.network(), l, saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
 	}

@@ -173,9 +173,10 @@ func (m *Model) NoiseVariance() float64 {
 }
 
 // NoiseStds returns the standard deviation of each target around the latent function, in the units of the
-// target, or of the transformed target; nil in classification, and for observation models without noise, such as counts.
+// target, or of the transformed target; nil in classification, for observation models without noise, such as counts, and
+// where each input has a scale of its own.
 func (m *Model) NoiseStds() []float64 {
-	if r, ok := m.Task.Outputs.(*task.Regression); ok && m.NoiseVariance() > 0 {
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && m.NoiseVariance() > 0 && m.Task.Scale == nil {
 		return r.NoiseStds(m.NoiseVariance())
 	}
 	return nil
@@ -200,7 +201,10 @@ func (m *Model) gp() gp.Posterior {
 	}
 	p = m.ownScales(p)
 	if by := m.affine(); by.Mean != nil {
-		return gp.Scale(p, by)
+		p = gp.Scale(p, by)
+	}
+	if m.Task.Scale != nil {
+		return gp.InUnits(p, m.Task.Scale.Posterior())
 	}
 	return p
 }

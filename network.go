@@ -36,7 +36,8 @@ type Network struct {
 	// package outside this module needs layers.Register, so that a file can hold the model.
 	Own layers.Form
 
-	logits bool // the network is a classifier, so that a Softmax at its end is left out
+	logits bool      // the network is a classifier, so that a Softmax at its end is left out
+	half   onnx.Half // of the outputs, where the others tell the scale of the noise
 }
 
 // dtypes are the element types by name.
@@ -150,7 +151,7 @@ func isONNX(path string) bool { return strings.HasSuffix(strings.ToLower(path), 
 
 // onnx reads the file that is the form.
 func (n Network) onnx() (*onnx.File, error) {
-	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits, Outputs: n.Output})
+	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits, Outputs: n.Output, Half: n.half})
 }
 
 // described reads the form from the file that describes it.

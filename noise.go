@@ -16,8 +16,17 @@ import (
 )
 
 // network returns the network in the units of its task: with several targets, each output is divided by the scale of
-// its residuals, so that one noise variance serves targets of different units and precision.
+// its residuals, so that one noise variance serves targets of different units and precision. Where the task has a scale
+// of the noise at each input, the outputs are divided by it.
 func (m *Model) network() layers.Network {
+	if m.Task.Scale != nil {
+		return layers.Ratio{Net: m.scaled(), By: m.Task.Scale}
+	}
+	return m.scaled()
+}
+
+// scaled returns the network with each output divided by the scale of its residuals.
+func (m *Model) scaled() layers.Sequential {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok || r.Noise == nil {
 		return m.Net

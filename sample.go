@@ -61,7 +61,7 @@ func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (_
 	if o.Noise {
 		return m.scattered(ctx, in, drawn.Float64s(), rng)
 	}
-	return m.sampled(drawn.Float64s(), o.Samples, n, c), nil
+	return m.sampled(ctx, in, drawn.Float64s(), o.Samples, n, c)
 }
 
 // scattered returns targets [S,N,T] in the units of the data that scatter around values f [S,N,T] of the network's
@@ -78,18 +78,27 @@ func (m *Model) scattered(ctx context.Context, in *tensor.Dense, f []float64, rn
 	return tensor.New(tensor.WithShape(len(f)/(n*c), n, c), tensor.WithBacking(f)), nil
 }
 
-// sampled turns values [S,N,C] of the network's outputs into the units of the data, or into
+// sampled turns values [S,N,C] of the network's outputs at the inputs in into the units of the data, or into
 // probabilities.
-func (m *Model) sampled(f []float64, shape ...int) *tensor.Dense {
+func (m *Model) sampled(ctx context.Context, in *tensor.Dense, f []float64, shape ...int) (*tensor.Dense, error) {
 	c := shape[2]
 	if m.classifies() {
 		for row := range slices.Chunk(f, c) {
 			kernel.Softmax(row, row)
 		}
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(f))
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(f)), nil
+	}
+	if s := m.Task.Scale; s != nil {
+		units, err := s.Units(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range f {
+			f[i] *= units[i%len(units)]
+		}
 	}
 	values := m.Task.Decode(tensor.New(tensor.WithShape(len(f)/c, c), tensor.WithBacking(f)))
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.Float64s()))
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.Float64s())), nil
 }
 
 // joint returns the joint distribution of the network's outputs.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/method"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
@@ -36,8 +37,7 @@ func uneven(n int, factor float64) *data.Set {
 	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
 }
 
-// inFloat64 returns a copy of a float32 model with VaLLA's posterior, all of whose numbers
-// are the same in float64.
+// inFloat64 returns a copy of a float32 model with a posterior, all of whose numbers are the same in float64.
 func inFloat64(t rapid.TB, m *Model) *Model {
 	t.Helper()
 	c := *m
@@ -57,7 +57,11 @@ func inFloat64(t rapid.TB, m *Model) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := vallagp.Method.Restore(context.Background(), c.Net, c.Task.Likelihood(), saved)
+	of, err := method.Lookup(m.Posterior.Method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := of.Restore(context.Background(), c.Net, c.Task.Likelihood(), saved)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,10 +156,9 @@ func (m *Model) noiseWarnings(train gp.Examples, p judged, j jury) []string {
 		return nil
 	}
 	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0
-	stds := r.NoiseStds(1)
 	mean, _, y := p.Additive(graph.Floats(j.y))
 	for i, v := range y {
-		z := (v - mean[i]) / stds[i%len(stds)]
+		z := (v - mean[i]) / p.Unit(i)
 		residual += z * z / float64(len(y))
 	}
 	switch {

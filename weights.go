@@ -37,6 +37,10 @@ type WeightOptions struct {
 	// Likelihood is the observation model of counts, labels or ordered classes that the network was trained with, see
 	// [likelihood.Models]; nil means real numbers with Gaussian noise, or Classes.
 	Likelihood likelihood.Settings
+	// NoiseHead says that the second half of the outputs of an ONNX model, or the second half of those that Network.Output
+	// names, tells the noise of each row: the logarithm of its variance or its variance. The model is then the first half
+	// with Gaussian noise of these variances times a factor, see [task.Scale]. "" means that all outputs are targets.
+	NoiseHead task.ScaleOf
 }
 
 // FromWeights makes a model without a posterior from weights that were trained elsewhere, see [layers.Load]. A
@@ -46,6 +50,9 @@ type WeightOptions struct {
 func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
 	if isONNX(path) {
 		o.Network.Form, o.Network.logits = path, o.Classes
+	}
+	if err := o.checkNoiseHead(); err != nil {
+		return nil, inFile(path, err)
 	}
 	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
 	var err error
@@ -72,15 +79,29 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if err != nil {
 		return nil, err
 	}
-	e, err := m.Task.Examples(set, m.Dtype())
-	if err == nil {
-		err = m.estimateNoise(ctx, e)
-	}
-	if err != nil {
+	if err := m.observe(ctx, set, o); err != nil {
 		return nil, inFile(path, err)
 	}
+	notes = append(notes, m.scaleNotes()...)
 	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network), Notes: notes}}}
 	return m, nil
+}
+
+// observe sets the noise of the model by the rows of a set.
+func (m *Model) observe(ctx context.Context, set *data.Set, o WeightOptions) (err error) {
+	if o.NoiseHead != "" {
+		if m.Task.Scale, err = o.noiseScale(); err != nil {
+			return err
+		}
+	}
+	if err := m.Task.Check(); err != nil {
+		return err
+	}
+	e, err := m.Task.Examples(set, m.Dtype())
+	if err != nil {
+		return err
+	}
+	return m.estimateNoise(ctx, e)
 }
 
 // asLogit makes the observation model of classes bernoulli if the network has one output.
@@ -118,7 +139,7 @@ func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOpti
 		return 0, err
 	}
 	if shape := placesOf(form); shape != nil {
-		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: classes of each pixel or word are not supported", shape)
+		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: for classes of each pixel or word see valla network places", shape)
 	}
 	return layers.OutputSize(form), nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -51,6 +52,7 @@ type fitCommand struct {
 // elsewhere has the flags that say how to read weights that were trained elsewhere.
 type elsewhere struct {
 	Layout      string `set:"layout" choice:"auto in-out out-in" help:"axes of the weights of dense layers; PyTorch has out-in"`
+	NoiseHead   string `set:"noise-head" choice:"log-variance variance" help:"what the second half of the outputs of an ONNX model tells about the noise of each row; the first half are the targets"`
 	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
 	transforming
 }
@@ -319,9 +321,7 @@ func (c *fitCommand) adopt(cmd *cobra.Command, from []string, path string, chose
 		return nil, nil, err
 	}
 	printNotes(cmd, notes)
-	o := valla.WeightOptions{
-		Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
-	}
+	o := c.weightOptions()
 	if *chosen != nil {
 		l, err := (*chosen).Start(1, nil)
 		if err != nil {
@@ -339,6 +339,14 @@ func (c *fitCommand) adopt(cmd *cobra.Command, from []string, path string, chose
 		return m, err
 	})
 	return m, set, inFile(path, err)
+}
+
+// weightOptions says how the network from elsewhere is read, apart from its observation model.
+func (c *fitCommand) weightOptions() valla.WeightOptions {
+	return valla.WeightOptions{
+		Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, TargetTransform: c.elsewhere.transform(), Classes: c.targets.Classes,
+		NoiseHead: task.ScaleOf(c.elsewhere.NoiseHead),
+	}
 }
 
 // read returns the rows in the file at path as the model m takes them.
@@ -396,11 +404,10 @@ func (c *fitCommand) elsewhereReader(path string) (r data.TableReader, first []s
 
 // form returns the form of the network from elsewhere.
 func (c *fitCommand) form() (layers.Form, error) {
-	n := c.network
 	if files := c.networks(); files != nil {
-		n.Form = files[0]
+		return c.weightOptions().Describe(files[0])
 	}
-	return n.Describe(nil, 0)
+	return c.network.Describe(nil, 0)
 }
 
 // held returns the held-out rows of the file of the flag --validation-data, and nil if the flag is not

@@ -130,7 +130,7 @@ func galleryFlags(name string, y *tensor.Dense) []string {
 	case slices.Contains(galleryClasses, name):
 		return []string{"--classes"}
 	case name == "variance":
-		return []string{"--output", "mean", "--target", "y"}
+		return []string{"--noise-head", "log-variance", "--target", "y"}
 	case y.Dims() == 1:
 		return []string{"--target", "y"}
 	}
@@ -144,7 +144,7 @@ func galleryFlags(name string, y *tensor.Dense) []string {
 // TestGalleryCommands fits networks of the gallery of PyTorch, predicts and serves them. If tests are long, it takes all
 // networks with 2,000 rows, by default, by LLA and by FMGP, and prints the table of times of docs/gallery.md.
 func TestGalleryCommands(t *testing.T) {
-	names, methods, rows := []string{"tagger", "graph"}, []string{"--method lla"}, 50
+	names, methods, rows := []string{"tagger", "graph", "variance"}, []string{"--method lla"}, 50
 	if fixture.Long() {
 		names, methods, rows = nil, galleryMethods, 2000
 		paths, _ := filepath.Glob(filepath.Join("..", "layers", "onnx", "testdata", "gallery", "*.onnx"))

@@ -104,8 +104,6 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		return settings.Errorf("--noise goes with --samples")
 	case c.Samples > 0 && c.parts.dir != "":
 		return settings.Errorf("--samples needs all rows together, and --parts divides them: expected one of the two")
-	case c.parts.dir != "" && c.engine.name != ownEngine:
-		return settings.Errorf("--engine %s with --parts, whose rows have the same bits on every worker: expected one of the two", c.engine.name)
 	case c.parts.dir != "":
 		return c.predictParts(cmd, args)
 	}

@@ -25,6 +25,8 @@ type Gaussian struct {
 	// deviation of the targets, the noise included, is e^LogScale times what Cov and the noise say. An empty
 	// slice stands for zeros.
 	LogScale []float64
+	// Unit [N,C] are the units in which Mean and Cov count at each input, see [InUnits]. An empty slice stands for ones.
+	Unit []float64
 }
 
 // Outputs returns C, or 0 without inputs.
@@ -33,11 +35,11 @@ func (g Gaussian) Outputs() int { return len(g.Cov) / max(1, len(g.Mean)) }
 // N returns the number of inputs.
 func (g Gaussian) N() int { return len(g.Mean) / max(1, g.Outputs()) }
 
-// Resize makes room for n inputs with c outputs, with Epistemic or without, and without Probs and LogScale.
+// Resize makes room for n inputs with c outputs, with Epistemic or without, and without Probs, LogScale and Unit.
 // The contents of the slices are undefined afterwards.
 func (g *Gaussian) Resize(n, c int, epistemic bool) {
 	g.Mean, g.Cov, g.Epistemic, g.Probs = resized(g.Mean, n*c), resized(g.Cov, n*c*c), g.Epistemic[:0], g.Probs[:0]
-	g.LogScale = g.LogScale[:0]
+	g.LogScale, g.Unit = g.LogScale[:0], g.Unit[:0]
 	if epistemic {
 		g.Epistemic = resized(g.Epistemic, n*c)
 	}
@@ -48,6 +50,9 @@ func (g *Gaussian) ResizeProbs() { g.Probs = resized(g.Probs, len(g.Mean)) }
 
 // ResizeLogScale makes room for the LogScale of the inputs in Mean.
 func (g *Gaussian) ResizeLogScale() { g.LogScale = resized(g.LogScale, len(g.Mean)) }
+
+// ResizeUnit makes room for the Unit of the inputs in Mean.
+func (g *Gaussian) ResizeUnit() { g.Unit = resized(g.Unit, len(g.Mean)) }
 
 // Rows returns the distributions at n inputs from number first on, in the memory of g.
 func (g Gaussian) Rows(first, n int) Gaussian {
@@ -62,6 +67,9 @@ func (g Gaussian) Rows(first, n int) Gaussian {
 	if len(g.LogScale) > 0 {
 		out.LogScale = g.LogScale[first*c : (first+n)*c]
 	}
+	if len(g.Unit) > 0 {
+		out.Unit = g.Unit[first*c : (first+n)*c]
+	}
 	return out
 }
 
@@ -69,14 +77,14 @@ func (g Gaussian) Rows(first, n int) Gaussian {
 func (g *Gaussian) Set(from Gaussian) {
 	g.Mean, g.Cov = append(g.Mean[:0], from.Mean...), append(g.Cov[:0], from.Cov...)
 	g.Epistemic, g.Probs = append(g.Epistemic[:0], from.Epistemic...), append(g.Probs[:0], from.Probs...)
-	g.LogScale = append(g.LogScale[:0], from.LogScale...)
+	g.LogScale, g.Unit = append(g.LogScale[:0], from.LogScale...), append(g.Unit[:0], from.Unit...)
 }
 
 // Append appends the distributions of from.
 func (g *Gaussian) Append(from Gaussian) {
 	g.Mean, g.Cov = append(g.Mean, from.Mean...), append(g.Cov, from.Cov...)
 	g.Epistemic, g.Probs = append(g.Epistemic, from.Epistemic...), append(g.Probs, from.Probs...)
-	g.LogScale = append(g.LogScale, from.LogScale...)
+	g.LogScale, g.Unit = append(g.LogScale, from.LogScale...), append(g.Unit, from.Unit...)
 }
 
 // SetMean overwrites Mean with the first elements of t, float32 or float64.

@@ -34,6 +34,9 @@ func (j *pieces) run(n int) error {
 	if f.logScale {
 		j.g.ResizeLogScale()
 	}
+	if f.unit {
+		j.g.ResizeUnit()
+	}
 	whole := n / j.of.size
 	if j.e.room(j.of) > 1 {
 		kernel.Parallel(whole, j)

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -82,12 +84,23 @@ func (r binary) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: binaryLoop(l, r.f32), F64: binaryLoop(l, r.f64)}
 }
 
-// ONNX implements ONNXForm.
-func (r binary) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+// ONNX implements ONNXForm. An operand that is the same number everywhere is one number, if the other one has all elements.
+func (r binary) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	if r.onnx == "" {
 		return w.Failf("the function has no form in ONNX")
 	}
-	return w.Node(r.onnx, nil, in[0].Name, in[1].Name)
+	in = slices.Clone(in)
+	for i := range in {
+		v, ok := w.uniform[in[i].Name]
+		switch {
+		case !ok || !slices.Equal(in[1-i].Shape, out):
+		case v == 1 && r.onnx == "Mul":
+			return in[1-i].Name
+		default:
+			in[i] = ONNXValue{Name: w.Number(v)}
+		}
+	}
+	return w.elementwise(in, out, func(in ...string) string { return w.Node(r.onnx, nil, in...) })
 }
 
 // spreadBlock is the number of copies that are made of an operand that stands still. They are

@@ -178,7 +178,15 @@ func (gram) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 }
 
 // ONNX implements ONNXForm.
-func (gram) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+func (gram) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
+	x, d := in[0], len(out)-2
+	if x.Shape[d].one() { // sums of squares
+		if from, flat := w.reshaped[x.Name], slices.Delete(slices.Clone(x.Shape), d, d+1); slices.Equal(from.Shape, flat) {
+			x, d = from, d-1
+		}
+		squares := ONNXValue{w.Node("Mul", nil, x.Name, x.Name), x.Shape}
+		return w.Reshape(w.sum(squares, d+1), out...).Name
+	}
 	return w.Node("MatMul", nil, in[0].Name, w.swapped(in[0]).Name)
 }
 

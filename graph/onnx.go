@@ -136,7 +136,10 @@ func WriteONNX(write func(*Sheet) error) (*onnxfile.Model, error) {
 				return nil, err
 			}
 		}
-		w := &ONNX{model: &onnxfile.Model{}, known: map[string]string{}}
+		w := &ONNX{
+			model: &onnxfile.Model{}, known: map[string]string{}, constant: map[string]bool{},
+			reshaped: map[string]ONNXValue{}, uniform: map[string]float64{}, narrow: map[string]string{},
+		}
 		if err = w.sheet(sheets[0], sheets[1]); err == nil {
 			return w.model, w.model.Check()
 		}
@@ -169,6 +172,7 @@ func (w *ONNX) sheet(a, b *Sheet) error {
 		shape[0] = 0
 		w.model.Outputs = append(w.model.Outputs, onnxfile.Value{Name: o.name, Type: o.typ, Shape: shape})
 	}
+	w.prune()
 	return w.err
 }
 
@@ -189,7 +193,14 @@ func (w *ONNX) cast(name string, from, to onnxfile.Type) string {
 	if from == to {
 		return name
 	}
-	return w.Node("Cast", attr("to", int(to)), name)
+	if x, ok := w.narrow[name]; ok && to == onnxfile.Float { // widened before
+		return x
+	}
+	y := w.Node("Cast", attr("to", int(to)), name)
+	if from == onnxfile.Float && to == onnxfile.Double {
+		w.narrow[y] = name
+	}
+	return y
 }
 
 // transcript writes one stage, given for two numbers of examples.
@@ -341,7 +352,9 @@ func (t *transcript) leaf(n *Node, shape []Extent) string {
 	}
 	v := Floats(value)
 	if len(v) > 1 && !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] }) {
-		return t.w.Expand(ONNXValue{t.w.Array(v[:1], 1), extents(1)}, shape...).Name
+		name := t.w.Expand(ONNXValue{t.w.Array(v[:1], 1), extents(1)}, shape...).Name
+		t.w.uniform[name] = v[0]
+		return name
 	}
 	if slices.ContainsFunc(shape, Extent.free) {
 		return t.repeated(n.Name(), v, shape)

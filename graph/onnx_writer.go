@@ -42,6 +42,11 @@ type ONNX struct {
 	count int               // names that were given
 	known map[string]string // names of values by what makes them
 	err   error             // the first
+
+	constant map[string]bool      // names of arrays
+	reshaped map[string]ONNXValue // what a value was reshaped from
+	uniform  map[string]float64   // values all of whose elements are this number
+	narrow   map[string]string    // values of float32 by the name of the same in float64
 }
 
 // Dtype returns the element type of the graph that is being written.
@@ -112,6 +117,7 @@ func (w *ONNX) places(v []int, shape ...int) string {
 
 func (w *ONNX) keep(a onnxfile.Array) string {
 	w.model.Arrays = append(w.model.Arrays, a)
+	w.constant[a.Name] = true
 	return a.Name
 }
 
@@ -156,10 +162,15 @@ func (w *ONNX) shape(s []Extent, open bool) string {
 
 // Reshape writes x in another shape.
 func (w *ONNX) Reshape(x ONNXValue, to ...Extent) ONNXValue {
+	if from, ok := w.reshaped[x.Name]; ok && !slices.Equal(x.Shape, to) {
+		x = from
+	}
 	if slices.Equal(x.Shape, to) {
 		return x
 	}
-	return ONNXValue{w.Node("Reshape", nil, x.Name, w.shape(to, true)), to}
+	y := ONNXValue{w.Node("Reshape", nil, x.Name, w.shape(to, true)), to}
+	w.reshaped[y.Name] = x
+	return y
 }
 
 // Expand repeats x along new leading axes and along axes of extent 1.

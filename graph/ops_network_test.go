@@ -191,6 +191,16 @@ func activationCases() []graphtest.Case {
 			}
 			return y
 		},
+	}, graphtest.Case{
+		Name: "places of the largest", Shapes: [][]int{{2, 5}}, Shape: []int{2, 3},
+		Prepare: func(in arrays) { copy(in[0], []float64{-1, 4, 2, 5, 3, 1, 0, -2, -1, -3}) },
+		Build:   func(b *builder, in []*node) *node { return b.Add(b.Largest(in[0], 3), b.Slice(in[0], 1, 0, 3)) },
+		Naive: func(in arrays) (y []float64) {
+			for i, k := range []float64{3, 1, 4, 0, 1, 3} {
+				y = append(y, k+in[0][i/3*5+i%3])
+			}
+			return y
+		},
 	})
 }
 

@@ -213,6 +213,8 @@ func (r window) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 func (r window) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	x := in[0]
 	switch {
+	case slices.Equal(x.Shape, out):
+		return x.Name
 	case !r.pad:
 		end := r.from + (r.extent-1)*r.step + 1
 		return w.Node("Slice", nil, x.Name, w.Ints(r.from), w.Ints(end), w.Ints(r.axis), w.Ints(r.step))

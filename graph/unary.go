@@ -58,11 +58,11 @@ func (p pointwise) Forward([]tensor.Shape, tensor.Shape) Loops {
 }
 
 // ONNX implements ONNXForm.
-func (p pointwise) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+func (p pointwise) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	if p.Pointwise.ONNX == nil {
 		return w.Failf("the function has no form in ONNX")
 	}
-	return p.Pointwise.ONNX(w, in[0].Name)
+	return w.elementwise(in, out, func(in ...string) string { return p.Pointwise.ONNX(w, in[0]) })
 }
 
 func pointwiseLoop[T kernel.Float](f func(dst, src []T)) func(y []T, x [][]T) error {
@@ -221,6 +221,10 @@ func affineONNX(a, c float64) func(w *ONNX, x string) string {
 	return func(w *ONNX, x string) string {
 		switch {
 		case a == 1:
+		case a == -1 && c != 0:
+			return w.Node("Sub", nil, w.Number(c), x)
+		case a == -1:
+			return w.Node("Neg", nil, x)
 		case w.dt == tensor.Float32 || float64(float32(a)) == a:
 			x = w.Node("Mul", nil, x, w.Number(a))
 		default:

@@ -19,10 +19,7 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", KindOf(f), dt)
 	}
-	n, err := Parameters(f)
-	if err != nil {
-		return nil, err
-	}
+	n := Numbers(f)
 	if err := graph.CheckMemory(fmt.Sprintf("layers: %s: a network of %d numbers", KindOf(f), n), int64(n)*int64(dt.Size())); err != nil {
 		return nil, err
 	}
@@ -45,6 +42,16 @@ func Parameters(f Form) (int, error) {
 		return 0, err
 	}
 	return m.trainable, nil
+}
+
+// Numbers returns how many elements all arrays of the network that f describes have, without building it, and 0 for a form
+// that [Check] refuses.
+func Numbers(f Form) int {
+	m := counter()
+	if _, err := m.form(f); err != nil {
+		return 0
+	}
+	return m.trainable + m.state
 }
 
 // OutputSize returns the number of outputs C of the network that f describes, without building

@@ -46,6 +46,10 @@ type Options struct {
 	// Quantiles are probabilities, each above 0 and below 1. Predictions of a regression have a further column of
 	// quantiles of each target for each probability.
 	Quantiles []float64 `json:"quantiles,omitempty"`
+	// Runtime makes ONNX Runtime compute the predictions of a part, on the processor Provider; see [valla.RuntimeOptions]. A part has the
+	// same bits on every worker only if the library and the processor are the same.
+	Runtime  bool   `json:"onnxruntime,omitempty"`
+	Provider string `json:"provider,omitempty"` // see Runtime; "" means cpu
 	// Above are numbers. Predictions of a regression have a further column for each target and number: the probability
 	// that the target is larger.
 	Above []float64 `json:"above,omitempty"`
@@ -63,6 +67,8 @@ type Job struct {
 	Digest string `json:"model_sha256"` // SHA-256 sum of the model file, in hexadecimal digits
 	Data   []File `json:"data"`         // files of rows
 	Count  int    `json:"parts"`        // number of parts
+
+	Library string `json:"-"` // path of the library of ONNX Runtime on this machine, see [valla.RuntimeOptions]
 
 	Parts []data.Part `json:"-"` // parts of the files; they follow from Data and PartSize
 }
@@ -98,6 +104,8 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 		return nil, settings.Errorf("probabilities above %v, expected finite numbers", o.Above)
 	case o.Task != Predict && len(o.Quantiles)+len(o.Above) > 0:
 		return nil, settings.Errorf("quantiles or probabilities above a number with the task %s, expected %s", o.Task, Predict)
+	case o.Task != Predict && o.Runtime:
+		return nil, settings.Errorf("ONNX Runtime with the task %s, expected %s", o.Task, Predict)
 	case len(paths) == 0:
 		return nil, settings.Errorf("no files of rows")
 	case slices.Contains(paths, data.Stdin):

@@ -31,7 +31,7 @@ func (j *Job) NewRunner(dir string) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{Job: j, dir: dir, free: make(chan *valla.Model, 1024)}
-	m, err := r.model()
+	m, err := r.model(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (j *Job) NewRunner(dir string) (*Runner, error) {
 }
 
 // model returns a copy of the model that no other goroutine uses.
-func (r *Runner) model() (*valla.Model, error) {
+func (r *Runner) model(ctx context.Context) (*valla.Model, error) {
 	select {
 	case m := <-r.free:
 		return m, nil
@@ -53,7 +53,11 @@ func (r *Runner) model() (*valla.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return valla.Load(r.Model)
+	m, err := valla.Load(r.Model)
+	if err == nil && r.Runtime {
+		err = m.UseRuntime(ctx, valla.RuntimeOptions{Library: r.Library, Provider: r.Provider})
+	}
+	return m, err
 }
 
 // giveBack keeps the copy m of the model for the next call of model.
@@ -71,7 +75,7 @@ func (r *Runner) Do(ctx context.Context, part int) (*Shard, error) {
 	if err != nil || done != nil {
 		return done, err
 	}
-	m, err := r.model()
+	m, err := r.model(ctx)
 	if err != nil {
 		return nil, err
 	}

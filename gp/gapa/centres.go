@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -20,9 +19,9 @@ type centres struct {
 
 // group are the k rows nearest to a centre.
 type group struct {
-	rows []neighbour   // with their squared distances from the centre
-	away *tensor.Dense // their differences from it [k,d]
-	half []float64     // the inverse of the Cholesky factor of their kernel with noise [k,k]
+	rows []neighbour // with their squared distances from the centre
+	away []float64   // their differences from it [k,d]
+	half []float64   // the inverse of the Cholesky factor of their kernel with noise [k,k]
 }
 
 // n is the number of centres.
@@ -49,7 +48,7 @@ func newCentres(m *memory, n int) (*centres, error) {
 	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
 		s := &spaces[part]
 		s.load(m, c.z, i, found)
-		away := graph.Convert(dense.Of(s.away[:s.k*m.d], s.k, m.d), m.z.Dtype())
+		away := slices.Clone(s.away[:s.k*m.d])
 		_, ok := s.remaining(m.length, m.noise)
 		failed[i], c.groups[i] = !ok, group{slices.Clone(found), away, inverse(s.k, s.gram)}
 	})
@@ -72,11 +71,7 @@ func (r *remains) central(part, i int, nearest []neighbour) {
 	}
 	s.reserve(m)
 	s.k = len(g.rows)
-	if u.Dtype() == tensor.Float64 {
-		distances(s, g, g.away.Float64s(), u.Float64s()[i*c.d:(i+1)*c.d], c.z.Float64s()[at*c.d:])
-	} else {
-		distances(s, g, g.away.Float32s(), u.Float32s()[i*c.d:(i+1)*c.d], c.z.Float32s()[at*c.d:])
-	}
+	c.distances(s, g, u, i, at)
 	s.correlate(m.length)
 	kernel.Gemm(false, false, s.k, 1, s.k, 1, g.half, s.k, s.rho, 1, 0, s.row, 1)
 	r.out[i] = max(1-kernel.Dot(s.row[:s.k], s.row[:s.k]), 0)
@@ -92,15 +87,17 @@ func inverse(k int, l []float64) []float64 {
 	return out
 }
 
-// distances sets rho to the squared distances of a group's rows from u: with the difference
-// e of u from the centre and w of a row, ‖e‖² − 2 e·w + ‖w‖².
-func distances[T kernel.Float](s *space, g *group, away, u, centre []T) {
-	all := numbers[T](&s.room, len(u)+s.k)
-	e, product := all[:len(u)], all[len(u):]
-	kernel.Sub(e, u, centre[:len(u)])
-	kernel.Gemm(false, false, s.k, 1, len(u), -2, away, len(u), e, 1, 0, product, 1)
-	square := float64(kernel.Dot(e, e))
-	for j, v := range product {
-		s.rho[j] = max(square+float64(v)+g.rows[j].away, 0)
+// distances sets rho to the squared distances of a group's rows from row i of u: with the difference e of u from the centre and w of a
+// row, ‖e‖² − 2 e·w + ‖w‖². They are computed in float64, because the inverse of the rows' kernel enlarges their rounding.
+func (c *centres) distances(s *space, g *group, u *tensor.Dense, i, at int) {
+	e := numbers[float64](&s.room, 2*c.d)
+	e, centre := e[:c.d], e[c.d:]
+	dense.Copy(e, u, i*c.d)
+	kernel.Sub(e, e, c.row(centre, at))
+	rho := s.rho[:s.k]
+	kernel.Gemm(false, false, s.k, 1, c.d, -2, g.away, c.d, e, 1, 0, rho, 1)
+	square := kernel.Dot(e, e)
+	for j, v := range rho {
+		rho[j] = max(square+v+g.rows[j].away, 0)
 	}
 }

@@ -18,6 +18,7 @@ type spreads struct {
 	scale      []float64             // scales of the laws [N,T], in the units of the data
 	mean       []float64             // means of the latent function [N,T] in the network's units; for a likelihood
 	variance   []float64             // its variances [N,T]; for a likelihood
+	unit       []float64             // units of the network's outputs [N,T], see gp.Gaussian; empty: ones
 
 	under   *Prediction // prediction of T(target), where targets have transforms; nil: they have none
 	medians int         // see Prediction.Medians
@@ -27,6 +28,7 @@ type spreads struct {
 func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 	n, t := len(g.Mean), r.size()
 	s.of, s.likelihood, s.laws, s.noise, s.under, s.medians = r, by.Likelihood, by.Laws, by.NoiseVariance, nil, 0
+	s.unit = append(s.unit[:0], g.Unit...)
 	if by.Laws != nil {
 		s.scale = resized(s.scale, n)
 	}
@@ -43,6 +45,7 @@ func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 func (s *spreads) append(more spreads) {
 	s.of, s.likelihood, s.laws, s.noise = more.of, more.likelihood, more.laws, more.noise
 	s.scale, s.mean, s.variance = append(s.scale, more.scale...), append(s.mean, more.mean...), append(s.variance, more.variance...)
+	s.unit = append(s.unit, more.unit...)
 	s.medians += more.medians
 	if more.under == nil {
 		return
@@ -51,6 +54,26 @@ func (s *spreads) append(more spreads) {
 		s.under = &Prediction{}
 	}
 	s.under.Append(more.under)
+}
+
+// units returns the mean and the unit of value i of a prediction [N,T], for which the outputs of the network are 0 and 1.
+func (s *spreads) units(i int) (shift, scale float64) {
+	shift, scale = s.of.scale(i % s.of.size())
+	if len(s.unit) > 0 {
+		scale *= s.unit[i]
+	}
+	return shift, scale
+}
+
+// Unit returns the unit in which the network gives value i of a regression [N,T], in the units of the targets, or of the
+// transformed targets.
+func (p *Prediction) Unit(i int) float64 {
+	s := &p.spread
+	if s.under != nil {
+		s = &s.under.spread
+	}
+	_, unit := s.units(i)
+	return unit
 }
 
 // Distribution returns the predictive distribution of target t at row i, in the units of the data: its mean,
@@ -64,7 +87,7 @@ func (p *Prediction) Distribution(i, t int) likelihood.Distribution {
 	case s.under != nil:
 		return transformed{s.under.Distribution(i, t), s.of.Transforms[t]}
 	case s.likelihood != nil:
-		shift, scale := s.of.scale(t)
+		shift, scale := s.units(k)
 		return inUnits{s.likelihood.Predict(t, s.mean[k], s.variance[k]), shift, scale}
 	case s.laws != nil:
 		return residual{&s.laws[t], p.Mean[k], s.scale[k]}

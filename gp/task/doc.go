@@ -7,6 +7,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,7 @@ import (
 type Task struct {
 	Inputs  Inputs  // how the network takes examples
 	Outputs Outputs // what the network's outputs mean
+	Scale   *Scale  // scale of the noise at each input, in which targets and outputs count; nil: one for all inputs
 }
 
 // Check returns an error if a field of the task is wrong.
@@ -37,6 +39,9 @@ func (t Task) Check() error {
 		}
 		seen[name] = true
 	}
+	if t.Scale != nil {
+		return cmp.Or(t.Outputs.check(), t.Scale.check(t))
+	}
 	return t.Outputs.check()
 }
 
@@ -50,7 +55,22 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 		return gp.Examples{}, err
 	}
 	y, err := t.Outputs.encode(s.Y, dt)
+	if err == nil && t.Scale != nil {
+		y, err = t.Scale.apply(x, y, func(v, unit float64) float64 { return v / unit })
+	}
 	return gp.Examples{X: x, Y: y}, err
+}
+
+// TargetsOf returns the targets of examples, [N,T], in the units of the data.
+func (t Task) TargetsOf(e gp.Examples) (*tensor.Dense, error) {
+	if t.Scale == nil {
+		return t.Outputs.decode(e.Y), nil
+	}
+	y, err := t.Scale.apply(e.X, e.Y, func(v, unit float64) float64 { return v * unit })
+	if err != nil {
+		return nil, err
+	}
+	return t.Outputs.decode(y), nil
 }
 
 // CheckSet returns an error unless a set has the task's features and targets, in their order, as many inputs as targets,

@@ -40,7 +40,7 @@ func (p *Prediction) nll(i int, y []float64) float64 {
 	case s.likelihood == nil || len(y) == 1:
 		return -p.Distribution(i/t, i%t).LogDensity(y[0])
 	}
-	shift, scale := s.of.scale(i % t)
+	shift, scale := s.units(i)
 	y = slices.Clone(y)
 	nll := 0.0
 	if likelihood.Rescale(s.likelihood, y, func(v float64) float64 { return (v - shift) / scale }) {

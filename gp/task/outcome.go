@@ -17,7 +17,7 @@ func (p *Prediction) Outcome(i, t int, y []float64) likelihood.Outcome {
 	if s.under != nil {
 		return p.transformedOutcome(i, t, y)
 	}
-	shift, scale := s.of.scale(t)
+	shift, scale := s.units(k)
 	scaled := slices.Clone(y)
 	likelihood.Rescale(s.likelihood, scaled, func(v float64) float64 { return (v - shift) / scale })
 	o := likelihood.OutcomeOf(s.likelihood, t, scaled, s.mean[k], s.variance[k])

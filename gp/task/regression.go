@@ -312,7 +312,7 @@ func (r *Regression) fillAdditive(g gp.Gaussian, by Observation, o PredictOption
 // fillNumber sets value i of a prediction with Gaussian noise, or with the law of a residual in its place.
 func (r *Regression) fillNumber(i int, g gp.Gaussian, by Observation, p *Prediction) {
 	t := r.size()
-	shift, scale := r.scale(i % t)
+	shift, scale := p.spread.units(i)
 	latent := g.Cov[i*t+i%t]
 	total, known := latent+by.NoiseVariance, latent
 	if len(g.Epistemic) > 0 {
@@ -336,7 +336,7 @@ func (r *Regression) fillNumber(i int, g gp.Gaussian, by Observation, p *Predict
 // fillModel sets value i of a prediction of another observation model.
 func (r *Regression) fillModel(i int, g gp.Gaussian, p *Prediction) {
 	t := r.size()
-	_, scale := r.scale(i % t)
+	_, scale := p.spread.units(i)
 	latent, d := g.Cov[i*t+i%t], p.Distribution(i/t, i%t)
 	p.Mean[i], p.Latent[i], p.Variance[i] = d.Mean(), latent*scale*scale, d.Variance()
 	p.Epistemic[i] = min(likelihood.Epistemic(p.spread.likelihood, g.Mean[i], latent)*scale*scale, p.Variance[i])

@@ -14,7 +14,8 @@ func (p *Prediction) Scatter(i, t int, f float64, rng *rand.Rand) float64 {
 	if s.under != nil {
 		return s.of.invert(t, s.under.Scatter(i, t, f, rng))
 	}
-	shift, scale := s.of.scale(t)
+	k := i*max(1, len(p.Targets)) + t
+	shift, scale := s.units(k)
 	if s.likelihood != nil {
 		return s.likelihood.Predict(t, f, 0).Draw(rng)*scale + shift
 	}
@@ -22,7 +23,6 @@ func (p *Prediction) Scatter(i, t int, f float64, rng *rand.Rand) float64 {
 	if s.laws == nil {
 		return y
 	}
-	k := i*max(1, len(p.Targets)) + t
 	z := (y - p.Mean[k]) / math.Sqrt(p.Latent[k]+s.noise*scale*scale)
 	rank := 0.5 * math.Erfc(-z/math.Sqrt2)
 	return p.Distribution(i, t).Quantile(min(max(rank, 1e-300), 1-0x1p-53))

@@ -198,7 +198,7 @@ func (r *reader) outputs(g fields) error {
 	}
 	chosen := r.o.Outputs
 	if chosen == nil {
-		if chosen = all; len(all) != 1 {
+		if chosen = all; len(all) != 1 && (r.o.Half == AllOutputs || len(all) != 2) {
 			return fmt.Errorf("%d outputs %.200q, expected one; choose with --output", len(all), all)
 		}
 	}
@@ -207,8 +207,12 @@ func (r *reader) outputs(g fields) error {
 			return fmt.Errorf("output %q, expected different ones of %.200q", name, all)
 		}
 	}
+	chosen, split := r.o.Half.of(chosen)
 	if r.Output = chosen[0]; len(chosen) > 1 {
 		r.join(chosen)
+	}
+	if split {
+		r.split()
 	}
 	if last := len(r.Nodes) - 1; r.o.Logits && last >= 0 {
 		at := slices.IndexFunc(r.Nodes, func(n Node) bool { return slices.Equal(n.Outputs, []string{r.Output}) })
@@ -217,6 +221,26 @@ func (r *reader) outputs(g fields) error {
 		}
 	}
 	return nil
+}
+
+// of returns the half of the outputs with names, and whether the last of them still has to be split.
+func (h Half) of(names []string) (half []string, split bool) {
+	switch n := len(names) / 2; {
+	case h == AllOutputs || len(names)%2 == 1:
+		return names, h != AllOutputs
+	case h == FirstHalf:
+		return names[:n], false
+	default:
+		return names[n:], false
+	}
+}
+
+// split appends nodes that take a half of the output.
+func (r *reader) split() {
+	flat, halves := joinedOutputs+" flat", []string{joinedOutputs + " first half", joinedOutputs + " second half"}
+	r.Nodes = append(r.Nodes, Node{Op: "Flatten", Name: "halve", Inputs: []string{r.Output}, Outputs: []string{flat}},
+		Node{Op: "Split", Name: "halve", Inputs: []string{flat}, Outputs: halves, Attributes: map[string]Attribute{"axis": {Int: 1}}})
+	r.Output = halves[r.o.Half-FirstHalf]
 }
 
 // joinedOutputs is the name of several outputs that were joined.

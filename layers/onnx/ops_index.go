@@ -1,12 +1,9 @@
 package onnx
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
-	"gorgonia.org/tensor"
 )
 
 func init() {
@@ -270,64 +267,12 @@ func eachRow(to []int, n, total int) bool {
 	return true
 }
 
-// largest is the operation that finds the places of the k largest elements of the last axis, in descending order; the
-// first of equal ones comes first. Places have no derivative.
-type largest struct{ k int }
-
-func (r largest) Key() string { return fmt.Sprintf("onnx places of the %d largest", r.k) }
-
-func (r largest) Shape(in []tensor.Shape) (tensor.Shape, error) {
-	last := len(in[0]) - 1
-	if last < 0 || r.k < 1 || r.k > in[0][last] {
-		return nil, fmt.Errorf("%d elements of shape %v", r.k, in[0])
-	}
-	out := in[0].Clone()
-	out[last] = r.k
-	return out, nil
-}
-
-func (r largest) Pullback(*graph.Builder, int, []*graph.Node, *graph.Node, *graph.Node) *graph.Node {
-	return nil
-}
-
-func (r largest) RowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 1 }
-
-func (r largest) Forward(in []tensor.Shape, _ tensor.Shape) graph.Loops {
-	n := in[0][len(in[0])-1]
-	return graph.Loops{F32: largestLoop[float32](n, r.k), F64: largestLoop[float64](n, r.k)}
-}
-
-func largestLoop[T kernel.Float](n, k int) func(y []T, x [][]T) error {
-	order := make([]int, n)
-	return func(y []T, x [][]T) error {
-		for r := 0; r*n < len(x[0]); r++ {
-			row := x[0][r*n : (r+1)*n]
-			for i := range order {
-				order[i] = i
-			}
-			slices.SortStableFunc(order, func(a, b int) int {
-				switch {
-				case row[a] > row[b]:
-					return -1
-				case row[a] < row[b]:
-					return 1
-				}
-				return 0
-			})
-			for i := range k {
-				y[r*k+i] = T(order[i])
-			}
-		}
-		return nil
-	}
-}
-
 // ranked returns the places of the k largest or smallest elements of the last axis.
 func (c *call) ranked(x *graph.Node, k int, smallest bool) *graph.Node {
 	if smallest {
 		x = c.b.Neg(x)
 	}
-	return c.made(c.b.Apply(largest{k}, x))
+	return c.made(c.b.Largest(x, k))
 }
 
 // topK returns the k largest or smallest elements of an axis, sorted, and their places.

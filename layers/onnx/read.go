@@ -27,7 +27,19 @@ type Options struct {
 	// Outputs are the names of the outputs of the file that are the outputs of the network, one after the other; nil
 	// stands for the only output of the file.
 	Outputs []string
+	// Half takes one half of the outputs alone, such as the means of a network that gives means and then variances.
+	Half Half
 }
+
+// Half is a half of the outputs of a network.
+type Half int
+
+// The halves.
+const (
+	AllOutputs Half = iota // both halves
+	FirstHalf              // the first half
+	SecondHalf             // the second half
+)
 
 // File is a network that was read, with its weights.
 type File struct {
@@ -80,6 +92,16 @@ func (f *File) Network(dt tensor.Dtype) (layers.Sequential, error) {
 
 // decode reads a ModelProto.
 func decode(data []byte, dir string, o Options) (*File, error) {
+	r, err := readModel(data, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	r.prune()
+	return r.file()
+}
+
+// readModel reads the graph of a ModelProto.
+func readModel(data []byte, dir string, o Options) (*reader, error) {
 	model, err := parse(data)
 	if err != nil {
 		return nil, err
@@ -98,11 +120,7 @@ func decode(data []byte, dir string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.read(g); err != nil {
-		return nil, err
-	}
-	r.prune()
-	return r.file()
+	return r, r.read(g)
 }
 
 // opset returns the version of ONNX's own operators.

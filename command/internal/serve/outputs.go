@@ -260,6 +260,9 @@ func covariance(a *answer) (any, []int, error) {
 	_, s := a.v.units()
 	for i := range out {
 		out[i] *= s[i/c%c] * s[i%c]
+		if row := i / (c * c) * c; len(a.g.Unit) > 0 {
+			out[i] *= a.g.Unit[row+i/c%c] * a.g.Unit[row+i%c]
+		}
 	}
 	return out, []int{c, c}, nil
 }
@@ -318,7 +321,7 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 // sampleTargets makes samples of the targets, with noise, in the units of the targets.
 func sampleTargets(a *answer) (any, []int, error) {
 	c, m := a.v.outputs, a.v.model
-	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || ok && (r.Model != nil || r.Transforms != nil) {
+	if r, ok := m.Task.Outputs.(*task.Regression); m.Laws != nil || m.Task.Scale != nil || ok && (r.Model != nil || r.Transforms != nil) {
 		return a.scattered()
 	}
 	out, count, err := a.draws(m.NoiseVariance())

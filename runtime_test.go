@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/onnxruntime"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -94,11 +95,39 @@ func TestExportTimes(t *testing.T) {
 		}
 		for _, rows := range []int{1, 1000} {
 			x := full.randomRows(rows, false)
-			took := fastest(40, 100/rows+1, inRuntime(t, bareFile(t, full), x), inRuntime(t, path, x), byPredictor(t, alone, x), byPredictor(t, full, x))
+			took := fastest(40, 100/rows+1, inRuntime(t, bareFile(t, full), x, 1), inRuntime(t, path, x, 1), byPredictor(t, alone, x), byPredictor(t, full, x))
 			t.Logf("%v, %d rows: in ONNX Runtime %v alone, %v with VaLLA, factor %.1f; here %v, %v, factor %.1f", s, rows,
 				took[0], took[1], float64(took[1])/float64(took[0]), took[2], took[3], float64(took[3])/float64(took[2]))
 		}
 	}
+}
+
+// TestExportForward prints the times of a forward pass of ResNet-20 over 100 images in ONNX Runtime and here, with VALLA_LONG, each with
+// two threads.
+func TestExportForward(t *testing.T) {
+	needsRuntime(t)
+	if os.Getenv("VALLA_LONG") == "" {
+		t.Skip("VALLA_LONG is not set")
+	}
+	form := layers.ResNet{Channels: 3, Height: 32, Width: 32, Blocks: []int{3, 3, 3}, Shortcut: "zero-pad", Outputs: 10}
+	m := withForm(t, form, tensor.Float32).copied()
+	m.Posterior = nil
+	x, path := m.randomRows(100, false), bareFile(t, m)
+	b := graph.NewBuilder(tensor.Float32)
+	in := b.Input("x", x.Shape()...)
+	f, err := graph.NewBatch(b, in, m.network().Forward(b, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func() {
+		if _, err := f.Run(x.Float64s()); err != nil {
+			t.Error(err)
+		}
+	}
+	defer kernel.SetThreads(kernel.Threads())
+	kernel.SetThreads(2)
+	took := fastest(15, 1, inRuntime(t, path, x, 2), own)
+	t.Logf("ResNet-20, 100 images: in ONNX Runtime %v, here %v, ratio %.2f", took[0], took[1], float64(took[1])/float64(took[0]))
 }
 
 // fastest calls functions in turn, each some times in a row, and returns the shortest time of a call of each.
@@ -134,10 +163,10 @@ func bareFile(t *testing.T, m *Model) string {
 	return path
 }
 
-// inRuntime returns a function that runs a file with float32 inputs and one thread.
-func inRuntime(t *testing.T, path string, x *tensor.Dense) func() {
+// inRuntime returns a function that runs a file with float32 inputs.
+func inRuntime(t *testing.T, path string, x *tensor.Dense, threads int) func() {
 	t.Helper()
-	session, err := onnxruntime.Open("", path, "", 1)
+	session, err := onnxruntime.Open("", path, "", threads)
 	if err != nil {
 		t.Fatal(err)
 	}

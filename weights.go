@@ -139,7 +139,7 @@ func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOpti
 		return 0, err
 	}
 	if shape := placesOf(form); shape != nil {
-		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: classes of each pixel or word are not supported", shape)
+		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: for classes of each pixel or word see valla network places", shape)
 	}
 	return layers.OutputSize(form), nil
 }

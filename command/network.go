@@ -54,7 +54,7 @@ time. A fit computes as many rows at a time as its limit of memory allows.`,
 	f.IntSliceVar(&c.onnx.Input, "input", nil, "`SHAPE` of one example, where an ONNX model leaves it open")
 	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
 	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
-	return group("network", "Describe networks", show, newOperators())
+	return group("network", "Describe networks", show, newOperators(), newPlaces())
 }
 
 func newOperators() *cobra.Command {

@@ -92,6 +92,16 @@ func (f *File) Network(dt tensor.Dtype) (layers.Sequential, error) {
 
 // decode reads a ModelProto.
 func decode(data []byte, dir string, o Options) (*File, error) {
+	r, err := readModel(data, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	r.prune()
+	return r.file()
+}
+
+// readModel reads the graph of a ModelProto.
+func readModel(data []byte, dir string, o Options) (*reader, error) {
 	model, err := parse(data)
 	if err != nil {
 		return nil, err
@@ -110,11 +120,7 @@ func decode(data []byte, dir string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.read(g); err != nil {
-		return nil, err
-	}
-	r.prune()
-	return r.file()
+	return r, r.read(g)
 }
 
 // opset returns the version of ONNX's own operators.

@@ -17,6 +17,7 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	if !ok || o.OnEstimate == nil {
 		return nil
 	}
+	taken := ram.Taken()
 	cost, err := e.Estimate(ctx, p, o.Run)
 	if err != nil {
 		return err
@@ -26,10 +27,11 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 		return err
 	}
 	judges := min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges)
-	n := int(math.Ceil(share * float64(min(p.Train.N(), usualRows)+judges)))
-	cost.Seconds += float64(n) * cost.Row
-	used := max(cost.Bytes, cost.Kept+m.predictionBytes(cost.RowBytes, n))
-	cost.Bytes = programBytes() + ram.Taken() + used + used/8 // garbage: between none and a quarter of what is used
+	usual, judging := share*float64(min(p.Train.N(), usualRows)), share*float64(judges)
+	cost.Seconds += (usual + judging + float64(gp.EngineInputs(cost.RowBytes))) * cost.Row // the engine runs once at first
+	cost.Seconds += gp.HandledSeconds(usual+2*judging, m.Task.Size())                      // the network alone is judged, too
+	used := max(cost.Bytes, cost.Kept+m.predictionBytes(cost.RowBytes, int(math.Ceil(max(usual, judging)))))
+	cost.Bytes = programBytes() + taken + used + used/8 // garbage: between none and a quarter of what is used
 	o.OnEstimate(cost)
 	return nil
 }
@@ -45,9 +47,9 @@ func programBytes() int64 {
 }
 
 // predictionBytes returns the memory of predictions of n inputs, each of which takes so many bytes of a compiled
-// prediction: two parts of latent distributions, and the engine.
+// prediction: a part of latent distributions, the engine, and the probabilities of two predictions.
 func (m *Model) predictionBytes(row int64, n int) int64 {
 	c := m.Task.Size()
 	part := min(n, maxRows*runtime.GOMAXPROCS(0), max(1, maxCovariances/8/(c*c)))
-	return 2*gp.Numbers(part, c, c) + gp.EngineBytes(row)
+	return gp.Numbers(part, c, c) + gp.EngineBytes(row) + gp.Numbers(2, n, c)
 }

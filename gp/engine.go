@@ -178,10 +178,20 @@ func (e *Engine) compile(ctx context.Context, q *pool) (Compiled, error) {
 	// Zeros may be no inputs that the network can take. The first prediction returns an error
 	// that is not due to the zeros.
 	var g Gaussian
-	if c.Predict(ctx, make([]float64, q.size*e.width), &g) == nil {
+	if c.Predict(ctx, make([]float64, e.warmed(q.size)*e.width), &g) == nil {
 		e.form = g.form()
 	}
 	return c, nil
+}
+
+// warmed returns how many inputs the first run of a size has. With many outputs the covariances of all would take more
+// memory than the compiled prediction; one input does where the number of outputs is not known yet.
+func (e *Engine) warmed(size int) int {
+	const most = 16 << 20 // bytes of covariances
+	if c := e.form.outputs; c > 0 {
+		return min(size, max(1, most/8/(c*c)))
+	}
+	return 1
 }
 
 // noMemory reports whether err is due to a lack of memory.

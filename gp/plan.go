@@ -2,6 +2,7 @@ package gp
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/go-valla/valla/graph"
@@ -19,6 +20,13 @@ type Plan struct {
 	row        *Plan   // see Prediction; nil before
 }
 
+// HandledSeconds returns about how many seconds the covariances [C,C] of predictions at so many inputs take, beyond the
+// products that make them: they are written, made symmetric, checked and read.
+func HandledSeconds(inputs float64, c int) float64 {
+	const times = 4
+	return times * inputs * float64(c) * float64(c) * element()
+}
+
 // Prediction returns the plan of a prediction of the fitted posterior for one input, in which each input of a batch
 // takes as much. It is no part of the fit.
 func (p *Plan) Prediction() *Plan {
@@ -28,18 +36,28 @@ func (p *Plan) Prediction() *Plan {
 	return p.row
 }
 
-// EngineBytes returns the memory of an [Engine] with the usual sizes, whose compiled predictions take so many bytes
-// for each input of a batch.
-func EngineBytes(row int64) (bytes int64) {
-	threads := int64(kernel.Threads())
-	for _, size := range usualSizes {
-		one := int64(size) * row
-		if size > fewInputs && one > largeProgram {
-			continue
+// PredictionCost returns the cost of the compiled prediction of so many inputs at a time that an [Engine] takes for many inputs,
+// and their number. write writes it.
+func PredictionCost(what string, limit int64, write func(size int) (graph.Pass, error)) (inputs int, c graph.Cost, err error) {
+	return graph.CostWithin(what, usualSizes[len(usualSizes)-1], min(limit, largeProgram), write)
+}
+
+// EngineInputs returns how many inputs an [Engine] with the usual sizes computes together where there are many inputs, whose
+// compiled predictions take so many bytes for each.
+func EngineInputs(row int64) int {
+	for _, size := range slices.Backward(usualSizes) {
+		if one := int64(size) * row; one <= engineMemory && (size <= fewInputs || one <= largeProgram) {
+			return size
 		}
-		bytes += one * max(1, min(threads, (engineMemory-bytes)/max(1, one)))
 	}
-	return bytes
+	return usualSizes[0]
+}
+
+// EngineBytes returns the memory of an [Engine] that predicts many inputs, whose compiled predictions take so many bytes
+// for each.
+func EngineBytes(row int64) int64 {
+	one := int64(EngineInputs(row)) * row
+	return one * max(1, min(int64(kernel.Threads()), engineMemory/max(1, one)))
 }
 
 // Hold counts bytes that stay until the end of the fit, or until Release.
@@ -74,6 +92,12 @@ func Numbers(shape ...int) int64 {
 
 // Products counts multiplications, each with an addition, of matrix products and factorisations.
 func (p *Plan) Products(n float64) { p.seconds += n / Speed() }
+
+// Grams counts so many symmetric products of [n,k] matrices. Blocks on the diagonal are computed as a whole.
+func (p *Plan) Grams(n, k, times float64) { p.Products(times * n * min(n, (n+gramBlock)/2) * k) }
+
+// gramBlock is the size of the blocks on the diagonal that kernel.Syrk computes as a whole.
+const gramBlock = 96
 
 // Elements counts numbers that are computed one by one, as by a function or a sum of arrays.
 func (p *Plan) Elements(n float64) { p.seconds += n * element() }

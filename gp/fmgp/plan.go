@@ -49,6 +49,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		return nil, err
 	}
 	planRows(plan, checks*float64(held), m, d+e, c)
+	plan.Release(plan.Held() - gp.Numbers(4, m, m))
 	row := plan.Prediction()
 	row.Run(pass, 1/float64(size))
 	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*c))

@@ -44,6 +44,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		planNearest(plan, float64(samples), f.s.Neighbours, m, d)
 	}
 	f.planScales(plan, c, d, held)
+	plan.Release(plan.Held() - kept)
 	row := plan.Prediction()
 	size, cost, err := graph.CostWithin("gapa: a prediction", 1, f.limit, func(size int) (graph.Pass, error) {
 		return f.site.write(f.p.Train.X.Shape()[1:], size, f.site.covariance(make([]float64, d)))

@@ -40,13 +40,13 @@ func (p *posterior) covariance() writer {
 	return p.site.covariance(stds)
 }
 
-// LeftOut returns the distributions at the training inputs x [N,…] of the fit, each of which is
+// LeftOut calls visit with the distributions at the training inputs x [N,…] of the fit, each of which is
 // left out of its own neighbours, so that the variances are like those at inputs that are no
-// training rows. A posterior that was restored does not know its rows, which is an error. done is
-// called with the number of inputs that are done so far; nil means that it is not called.
-func (p *posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error) {
+// training rows. A posterior that was restored does not know its rows, which is an error. visit gets the
+// inputs batch by batch, with the number of the first, in memory that the next batch overwrites.
+func (p *posterior) LeftOut(ctx context.Context, x *tensor.Dense, visit func(first int, g gp.Gaussian)) error {
 	if x.Shape()[0] != len(p.order) {
-		return gp.Gaussian{}, fmt.Errorf("gapa: %d inputs, expected the %d training rows of the fit", x.Shape()[0], len(p.order))
+		return fmt.Errorf("gapa: %d inputs, expected the %d training rows of the fit", x.Shape()[0], len(p.order))
 	}
 	at := make([]int, len(p.order))
 	for i, row := range p.order {
@@ -56,22 +56,18 @@ func (p *posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n in
 	}
 	pass, err := newPass(p.site, p.input, p.limit-dense.Bytes(p.memory.z), p.covariance())
 	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
+		return fmt.Errorf("gapa: predict: %w", err)
 	}
-	var all, g gp.Gaussian
-	err = pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+	var g gp.Gaussian
+	return pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
 		r, err := p.memory.remaining(out[0], n, func(i int) int { return at[first+i] })
 		if err != nil {
 			return err
 		}
 		p.fill(&g, out, r)
-		all.Append(g)
-		if done != nil {
-			done(first + n)
-		}
+		visit(first, g)
 		return nil
 	})
-	return all, err
 }
 
 // fill writes the distributions at inputs of which out are the nodes of the pass, and r [n] the

@@ -25,7 +25,8 @@ func sampleBytes(n, c, d int) int64 { return int64(n) * int64(c) * int64(4*d+4*8
 // newSample computes examples. Example i is no neighbour of skip(i). done is called with how many
 // examples each batch had.
 func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func(int) int, done func(n int)) (*sample, error) {
-	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d}
+	n := e.N()
+	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d, r: make([]float64, 0, n), mean: make([]float64, 0, n*p.c), squares: make([]float32, 0, n*p.c*m.d)}
 	err := p.each(ctx, e.X, func(first, n int, out []*tensor.Dense) error {
 		r, err := m.remaining(out[0], n, func(i int) int { return skip(first + i) })
 		if err != nil {

@@ -39,7 +39,13 @@ type compiled struct {
 }
 
 // Bytes implements gp.Compiled.
-func (c *compiled) Bytes() int64 { return int64(c.s.program.Bytes() + 8*len(c.s.scratch)) }
+func (c *compiled) Bytes() int64 {
+	bytes := c.s.program.Bytes()
+	for _, v := range c.s.scratch {
+		bytes += 8 * len(v)
+	}
+	return int64(bytes)
+}
 
 // repeatLast fills v from element n on with copies of the last row before it: at a row of zeros a network may be NaN,
 // which products with the other rows would spread.

@@ -174,7 +174,7 @@ func (p *posterior) plan() *gp.Plan {
 	plan.Hold(p.structure.bytes() + p.cost.Bytes + p.scratchBytes())
 	row := plan.Prediction()
 	row.Run(p.cost, 1/float64(p.scan.batch))
-	row.Hold(p.cost.Bytes/int64(p.scan.batch) + p.marginalBytes(1))
+	row.Hold((p.cost.Bytes+p.scratchBytes())/int64(p.scan.batch) + p.marginalBytes(1))
 	p.planMarginals(row, 1)
 	return plan
 }
@@ -273,7 +273,7 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 			}
 		})
 		for _, g := range p.scan.groups {
-			plan.Products(examples * c * c * float64(g.q) / 2)
+			plan.Grams(c, float64(g.q), examples)
 		}
 		plan.Products(examples * all)
 	}

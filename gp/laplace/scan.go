@@ -33,7 +33,7 @@ type scanner struct {
 	net     layers.Network                // with the chosen parameters
 	places  bool                          // see addBlocks
 	values  map[*graph.Node]*tensor.Dense // of the blocks' factors in a batch
-	scratch []float64                     // of a batch
+	scratch [][]float64                   // of a batch, in the order in which they are taken
 	taken   int                           // of scratch
 	forms   formsJob                      // of a batch, kept because a job lives on the heap
 	covs    covarianceJob                 // the same
@@ -151,11 +151,14 @@ func (b batch) run() error {
 
 // take returns memory for n numbers, which are undefined, until the next batch.
 func (s *scanner) take(n int) []float64 {
-	if s.taken+n > len(s.scratch) {
-		s.scratch, s.taken = make([]float64, max(n, 2*len(s.scratch))), 0
+	if s.taken == len(s.scratch) {
+		s.scratch = append(s.scratch, nil)
 	}
-	s.taken += n
-	return s.scratch[s.taken-n : s.taken : s.taken]
+	if len(s.scratch[s.taken]) < n {
+		s.scratch[s.taken] = make([]float64, n)
+	}
+	s.taken++
+	return s.scratch[s.taken-1][:n:n]
 }
 
 // load copies count inputs of x [N,…], from number first on, to where the program reads them.

@@ -39,8 +39,11 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if err := plan.Check(f.r.Limit()); err != nil {
 		return nil, err
 	}
+	kept := plan.Held()
 	of.startPlan(net, cov)
-	return plan, f.planFit(plan, of, cov)
+	err = f.planFit(plan, of, cov)
+	plan.Release(plan.Held() - kept)
+	return plan, err
 }
 
 // startPlan gives the fitting of a plan arrays that nothing is written to.

@@ -100,7 +100,7 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	plan := &gp.Plan{What: "valla+gapa: the covariances of GAPA at all rows", Cheaper: v.Cheaper}
 	plan.Hold(g.Kept)
 	plan.Beside(g.Bytes - g.Kept)
-	plan.Beside(gp.Numbers(n, c, c) * growing)
+	plan.Beside(gp.Numbers(heldAtOnce, c, c) + gp.EngineBytes(g.RowBytes) + growing*gp.Numbers(n, c))
 	plan.Hold(gp.Numbers(n, c) + v.Kept)
 	plan.Beside(v.Bytes - v.Kept)
 	plan.Seconds(g.Seconds + float64(n)*g.Row + v.Seconds)
@@ -134,39 +134,44 @@ type variances struct {
 // leftOut is a posterior that predicts each of its training rows without this row.
 type leftOut interface {
 	gp.Posterior
-	LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error)
+	LeftOut(ctx context.Context, x *tensor.Dense, visit func(first int, g gp.Gaussian)) error
 }
 
 // beside computes the variances of GAPA alone.
 func (s *Settings) beside(ctx context.Context, p gp.Problem, g leftOut, r gp.Run) (at variances, err error) {
 	at.c = p.Outputs()
 	if s.share() > 0 {
-		q, err := g.LeftOut(ctx, p.Train.X, func(n int) {
-			r.Tell("rows")(n, p.Train.N())
+		err := g.LeftOut(ctx, p.Train.X, func(first int, q gp.Gaussian) {
+			at.train = appendDiagonals(at.train, q)
+			r.Tell("rows")(first+q.N(), p.Train.N())
 		})
 		if err != nil {
 			return at, err
 		}
-		at.train = diagonals(q)
 	}
-	if p.Validation != nil {
-		q, err := gp.Predict(ctx, g, p.Validation.X)
-		if err != nil {
-			return at, err
-		}
-		at.held = diagonals(q)
+	if p.Validation == nil {
+		return at, nil
 	}
-	return at, nil
+	e, err := gp.NewEngine(g, p.Validation.X.Shape()[1:], gp.EngineOptions{})
+	if err != nil {
+		return at, err
+	}
+	return at, e.Each(ctx, p.Validation.X, heldAtOnce, func(_ int, q gp.Gaussian) error {
+		at.held = appendDiagonals(at.held, q)
+		return nil
+	})
 }
 
-// diagonals returns the variances [N·C] of predictions.
-func diagonals(g gp.Gaussian) []float64 {
-	c, cov := g.Outputs(), g.Cov
-	out := make([]float64, len(cov)/c)
-	for i := range out {
-		out[i] = cov[i*c+i%c]
+// heldAtOnce is how many held-out rows are predicted at a time, a whole piece of the engine.
+const heldAtOnce = 64
+
+// appendDiagonals appends the variances [N·C] of predictions.
+func appendDiagonals(dst []float64, g gp.Gaussian) []float64 {
+	c := g.Outputs()
+	for i := range g.Mean {
+		dst = append(dst, g.Cov[i*c+i%c])
 	}
-	return out
+	return dst
 }
 
 // parts returns the shares [N,C] of the variances at the training rows and at the held-out rows

@@ -28,7 +28,7 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	if err != nil {
 		return best, err
 	}
-	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean, diagonals(g), p.Outputs()
+	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean, appendDiagonals(nil, g), p.Outputs()
 	best, _, err = gp.Best(s.mixtures(best, p.KnownNoise), "factors", func(by mixture) (mixture, float64, error) {
 		lik := likelihood.WithNoise(model, by.noise)
 		return by, gp.MeanNLLOfEach(lik, y, mean, c, func(n int, v []float64) {

@@ -38,14 +38,13 @@ func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 
 // negative reports whether a covariance [C,C] has a negative variance that rounding explains.
 func negative(block []float64, c int, unit float64) (bool, error) {
+	if j, v := kernel.FirstNonFinite(block); j >= 0 {
+		return false, fmt.Errorf("the covariance of outputs %d and %d is %g, expected a finite number", j/c, j%c, v)
+	}
 	largest, least := 0.0, 0.0
-	for j, v := range block {
-		if !kernel.Finite(v) {
-			return false, fmt.Errorf("the covariance of outputs %d and %d is %g, expected a finite number", j/c, j%c, v)
-		}
-		if j/c == j%c {
-			largest, least = max(largest, v), min(least, v)
-		}
+	for k := range c {
+		v := block[k*c+k]
+		largest, least = max(largest, v), min(least, v)
 	}
 	if -least > roundingShare*(unit+largest) {
 		return false, fmt.Errorf("a latent variance of %g in the network's units, expected none below 0", least)

@@ -80,6 +80,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := plan.Held()
 	if of.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return nil, err
 	}
@@ -96,6 +97,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.Release(plan.Held() - kept) // the programs of the steps
 	return plan, of.planRow(plan.Prediction(), m, c)
 }
 
@@ -124,25 +126,28 @@ func (f *fitting) planAdam(plan *gp.Plan) error {
 
 // planRow counts the prediction of an input.
 func (f *fitting) planRow(row *gp.Plan, m, c int) error {
-	_, cost, err := f.evaluated(1)
+	size, cost, err := gp.PredictionCost("valla: a prediction", f.r.Limit(), f.evaluations)
 	if err != nil {
 		return err
 	}
-	row.Run(cost, 1)
-	row.Hold(cost.Bytes + gp.Numbers(c, 2*m+c))
+	row.Run(cost, 1/float64(size))
+	row.Hold(cost.Bytes/int64(size) + gp.Numbers(c, 2*m+c))
 	row.Products(float64(c) * float64(m) * float64(m+c) / 2)
 	return nil
 }
 
 // evaluated writes the network, the kernel's own covariances and the kernel with Z for so many inputs.
 func (f *fitting) evaluated(size int) (int, graph.Cost, error) {
-	return graph.CostWithin("valla: a prediction", size, f.r.Limit(), func(size int) (graph.Pass, error) {
-		b := graph.NewBuilder(f.p.Dtype())
-		x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
-		l := f.layer
-		outputs := []*graph.Node{f.p.Net.Forward(b, x), l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
-		return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
-	})
+	return graph.CostWithin("valla: a prediction", size, f.r.Limit(), f.evaluations)
+}
+
+// evaluations writes what evaluated counts.
+func (f *fitting) evaluations(size int) (graph.Pass, error) {
+	b := graph.NewBuilder(f.p.Dtype())
+	x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
+	l := f.layer
+	outputs := []*graph.Node{f.p.Net.Forward(b, x), l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
+	return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
 }
 
 // planNatural counts the steps of natural gradients and their validations.

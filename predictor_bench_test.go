@@ -56,7 +56,7 @@ func (s service) flops() (flops, bytes float64) {
 }
 
 // model returns the model with random weights and a posterior.
-func (s service) model(b *testing.B) *Model {
+func (s service) model(b testing.TB) *Model {
 	b.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
 	form := layers.MLP{Inputs: s.inputs, Hidden: s.hidden, Outputs: s.outputs, Activation: "tanh"}

@@ -1,12 +1,17 @@
 package valla
 
 import (
-	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/onnxruntime"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -68,58 +73,129 @@ func TestExportRuntimeErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkRuntime: the time of a file beside the file of the network alone, both by ONNX Runtime with one thread, and beside this program
-// with one goroutine.
-func BenchmarkRuntime(b *testing.B) {
-	needsRuntime(b)
+// TestExportTimes prints the table of times in docs/export.md, with VALLA_LONG: of the file of a network alone, of the file with its
+// posterior and all outputs, and of both in this program, each with one thread.
+func TestExportTimes(t *testing.T) {
+	needsRuntime(t)
+	if os.Getenv("VALLA_LONG") == "" {
+		t.Skip("VALLA_LONG is not set")
+	}
+	defer kernel.SetThreads(kernel.Threads())
+	kernel.SetThreads(1)
 	for _, s := range []service{
 		{inputs: 90, outputs: 1, inducing: 100, hidden: []int{200, 200, 200}, dt: tensor.Float32},
 		{inputs: 784, outputs: 10, inducing: 100, hidden: []int{200, 200}, dt: tensor.Float32},
 	} {
-		full := s.model(b)
+		full := s.model(t)
 		alone := full.copied()
 		alone.Posterior = nil
-		for name, m := range map[string]*Model{"network": alone, "VaLLA": full} {
-			path := filepath.Join(b.TempDir(), "net.onnx")
-			e, err := m.Export(b.Context(), path, ExportOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			first := []string{e.Outputs[0].Name}
-			if name == "VaLLA" {
-				first = append(first, e.Outputs[1].Name)
-			}
-			for _, rows := range []int{1, 1000} {
-				session, err := onnxruntime.Open("", path, "", 1)
-				if err != nil {
-					b.Fatal(err)
-				}
-				x := m.randomRows(rows, false)
-				in := runtimeInput(x, e.Input.Type, m.Task.Inputs.Shape)
-				b.Run(fmt.Sprintf("%v/%s/rows %d/onnxruntime", s, name, rows), func(b *testing.B) {
-					for b.Loop() {
-						if _, err := session.Run(e.Input.Name, in, first); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-				session.Close()
-				b.Run(fmt.Sprintf("%v/%s/rows %d/own", s, name, rows), func(b *testing.B) { predictOwn(b, m, x) })
-			}
+		path := filepath.Join(t.TempDir(), "net.onnx")
+		if _, err := full.Export(t.Context(), path, ExportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, rows := range []int{1, 1000} {
+			x := full.randomRows(rows, false)
+			took := fastest(40, 100/rows+1, inRuntime(t, bareFile(t, full), x, 1), inRuntime(t, path, x, 1), byPredictor(t, alone, x), byPredictor(t, full, x))
+			t.Logf("%v, %d rows: in ONNX Runtime %v alone, %v with VaLLA, factor %.1f; here %v, %v, factor %.1f", s, rows,
+				took[0], took[1], float64(took[1])/float64(took[0]), took[2], took[3], float64(took[3])/float64(took[2]))
 		}
 	}
 }
 
-// predictOwn measures a Predictor.
-func predictOwn(b *testing.B, m *Model, x *tensor.Dense) {
+// TestExportForward prints the times of a forward pass of ResNet-20 over 100 images in ONNX Runtime and here, with VALLA_LONG, each with
+// two threads.
+func TestExportForward(t *testing.T) {
+	needsRuntime(t)
+	if os.Getenv("VALLA_LONG") == "" {
+		t.Skip("VALLA_LONG is not set")
+	}
+	form := layers.ResNet{Channels: 3, Height: 32, Width: 32, Blocks: []int{3, 3, 3}, Shortcut: "zero-pad", Outputs: 10}
+	m := withForm(t, form, tensor.Float32).copied()
+	m.Posterior = nil
+	x, path := m.randomRows(100, false), bareFile(t, m)
+	b := graph.NewBuilder(tensor.Float32)
+	in := b.Input("x", x.Shape()...)
+	f, err := graph.NewBatch(b, in, m.network().Forward(b, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func() {
+		if _, err := f.Run(x.Float64s()); err != nil {
+			t.Error(err)
+		}
+	}
+	defer kernel.SetThreads(kernel.Threads())
+	kernel.SetThreads(2)
+	took := fastest(15, 1, inRuntime(t, path, x, 2), own)
+	t.Logf("ResNet-20, 100 images: in ONNX Runtime %v, here %v, ratio %.2f", took[0], took[1], float64(took[1])/float64(took[0]))
+}
+
+// fastest calls functions in turn, each some times in a row, and returns the shortest time of a call of each.
+func fastest(rounds, calls int, of ...func()) []time.Duration {
+	least := slices.Repeat([]time.Duration{math.MaxInt64}, len(of))
+	for range rounds {
+		for i, f := range of {
+			for range calls {
+				start := time.Now()
+				f()
+				least[i] = min(least[i], time.Since(start))
+			}
+		}
+	}
+	return least
+}
+
+// bareFile writes the network of a model with nothing else, and returns the path.
+func bareFile(t *testing.T, m *Model) string {
+	t.Helper()
+	model, err := graph.WriteONNX(func(s *graph.Sheet) error {
+		b := s.Stage(m.Dtype())
+		s.Output("y", m.outputType(), m.network().Forward(b, s.Input(b, "input", m.outputType(), m.Task.Inputs.Shape...)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bare.onnx")
+	if _, _, err := model.Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// inRuntime returns a function that runs a file with float32 inputs.
+func inRuntime(t *testing.T, path string, x *tensor.Dense, threads int) func() {
+	t.Helper()
+	session, err := onnxruntime.Open("", path, "", threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	in, first := runtimeInput(x, "float32", x.Shape()[1:]), []string{"y"}
+	if filepath.Base(path) == "net.onnx" {
+		first = []string{"std"}
+		if _, err := session.Run("input", in, first); err != nil {
+			first = []string{"logit_std"}
+		}
+	}
+	return func() {
+		if _, err := session.Run("input", in, first); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// byPredictor returns a function that predicts with a Predictor.
+func byPredictor(t *testing.T, m *Model, x *tensor.Dense) func() {
+	t.Helper()
 	p, err := m.Predictor(PredictorOptions{})
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	var out Prediction
-	for b.Loop() {
-		if err := p.Predict(b.Context(), x.Float64s(), &out); err != nil {
-			b.Fatal(err)
+	return func() {
+		if err := p.Predict(t.Context(), x.Float64s(), &out); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -183,13 +183,14 @@ func (w *ONNX) Expand(x ONNXValue, to ...Extent) ONNXValue {
 
 // Transpose permutes the axes of x: axis d of the result is axis perm[d] of x.
 func (w *ONNX) Transpose(x ONNXValue, perm ...int) ONNXValue {
-	to, same := make([]Extent, len(perm)), true
+	to, last, same := make([]Extent, len(perm)), -1, true
 	for d, p := range perm {
-		to[d] = x.Shape[p]
-		same = same && d == p
+		if to[d] = x.Shape[p]; !to[d].one() {
+			same, last = same && p > last, p
+		}
 	}
-	if same {
-		return x
+	if same { // the elements stay where they are
+		return w.Reshape(x, to...)
 	}
 	return ONNXValue{w.Node("Transpose", attr("perm", perm), x.Name), to}
 }

@@ -350,6 +350,9 @@ func (r concat) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 
 // ONNX implements ONNXForm.
 func (r concat) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	if len(in) == 1 { // ONNX Runtime 1.30 has been seen to crash where it moved a transpose through such a node
+		return in[0].Name
+	}
 	names := make([]string, len(in))
 	for i, v := range in {
 		names[i] = v.Name

@@ -91,6 +91,9 @@ func (r pick) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	x, last := in[0], len(in[0].Shape)-1
 	if !r.spread {
 		n := w.fixed(x.Shape[last])[0]
+		if n == 1 {
+			return w.Reshape(x, out...).Name
+		}
 		x = w.Reshape(x, append(slices.Clone(x.Shape[:last-1]), Extent{Fixed: n * n})...)
 		return w.Node("Gather", attr("axis", last-1), x.Name, w.Ints(r.index(n)...))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 )
 
@@ -196,25 +197,29 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 		for _, w := range h.factorSizes() {
 			plan.EigenSystem(float64(w), 1)
 		}
-		p.eachFactor(func(rows, width float64) {
-			plan.Products(n * rows * width * width / 2)
+		p.eachFactor(func(rows, width float64, rotated bool) {
+			if rotated {
+				plan.Products(n * rows * width * width / 2)
+			}
 			plan.Elements(4 * n * rows * width)
 		})
 	default:
-		p.eachFactor(func(rows, width float64) { plan.Elements(4 * n * rows * width) })
+		p.eachFactor(func(rows, width float64, _ bool) { plan.Elements(4 * n * rows * width) })
 		plan.Products(n * all)
 	}
 }
 
-// eachFactor calls f with the rows and the width of each factor of the Jacobian at an example.
-func (p *posterior) eachFactor(f func(rows, width float64)) {
+// eachFactor calls f with the rows and the width of each factor of the Jacobian at an example, and whether the structure
+// has a basis for it, see kfac.rotates.
+func (p *posterior) eachFactor(f func(rows, width float64, rotated bool)) {
+	h, rotates := p.full().(interface{ rotates(*graph.Node) bool })
 	c := float64(p.scan.outputs)
 	for _, g := range p.scan.groups {
-		f(c*float64(p.scan.blocks[g.blocks[0]].places), float64(g.q))
+		f(c*float64(p.scan.blocks[g.blocks[0]].places), float64(g.q), rotates && h.rotates(g.d))
 	}
 	for _, k := range p.scan.blocks {
 		if k.a != nil {
-			f(float64(k.places), float64(k.p))
+			f(float64(k.places), float64(k.p), rotates && h.rotates(k.a))
 		}
 	}
 }
@@ -261,10 +266,9 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 		q := float64(h.q())
 		plan.Products(examples * (n*n/2 + c*q*q + c*c*q))
 	default:
-		_, rotates := h.(interface{ factorSizes() []int })
-		p.eachFactor(func(rows, width float64) {
+		p.eachFactor(func(rows, width float64, rotated bool) {
 			plan.Elements(3 * examples * rows * width)
-			if rotates {
+			if rotated {
 				plan.Products(examples * rows * width * width)
 			}
 		})
@@ -304,7 +308,7 @@ func (p *posterior) scratchBytes() int64 {
 		return gp.Numbers(b, h.elements())
 	}
 	sum := 0.0
-	p.eachFactor(func(rows, width float64) { sum += rows * width })
+	p.eachFactor(func(rows, width float64, _ bool) { sum += rows * width })
 	return gp.Numbers(b, int(sum))
 }
 

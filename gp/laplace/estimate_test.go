@@ -3,10 +3,17 @@ package laplace
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
+
+	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/layers"
 )
 
 // TestEstimate: every structure has one, for every problem that it can be fitted to; its bytes are
@@ -39,5 +46,31 @@ func TestEstimate(t *testing.T) {
 				t.Errorf("%s, %+v: error %v", p.Name, s, err)
 			}
 		}
+	}
+}
+
+// TestTokensEstimate: the time and the memory of KFAC grow with the rows of a table of tokens, not with their square.
+func TestTokensEstimate(t *testing.T) {
+	var seconds, bytes []float64
+	for _, rows := range []int{3000, 30000} {
+		form := layers.SequentialForm{Input: []int{4}, Layers: layers.Layers{
+			layers.Embedding{Rows: rows, Width: 32}, layers.PoolSteps{Take: "mean"}, layers.DenseLayer{Outputs: 2}}}
+		net, err := layers.Build(form, tensor.Float32, rand.New(rand.NewPCG(1, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]float64, 40), make([]float64, 20)
+		for i := range x {
+			x[i], y[i/4*2] = float64(i), 1
+		}
+		e := gp.Examples{X: graph.Convert(dense.Of(x, 10, 4), tensor.Float32), Y: graph.Convert(dense.Of(y, 10, 2), tensor.Float32)}
+		cost, err := (&Settings{Structure: "kfac"}).Estimate(t.Context(), gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: e, Validation: &e}, gp.Run{Memory: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seconds, bytes = append(seconds, cost.Seconds), append(bytes, float64(cost.Bytes))
+	}
+	if seconds[1] > 30*seconds[0]+5 || bytes[1] > 11*bytes[0] { // the seconds hold those of the estimate itself
+		t.Errorf("ten times the tokens take %v seconds and %v bytes", seconds, bytes)
 	}
 }

@@ -106,6 +106,11 @@ func (h *kfac[T]) bytes() int64 {
 	return 8 * (sum + 4*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(h.widest()))
 }
 
+// rotates reports whether a factor has a basis of eigenvectors: those of which only squares are kept have none.
+func (h *kfac[T]) rotates(n *graph.Node) bool {
+	return slices.ContainsFunc(h.parts, func(p factorOf) bool { return p.n == n && !p.squares })
+}
+
 // factorSizes lists the orders of the matrices whose eigenvectors are found.
 func (h *kfac[T]) factorSizes() (orders []int) {
 	for _, p := range h.parts {

@@ -108,19 +108,22 @@ func (r *Regression) writeTarget(w *gp.Writing, i int, g gp.Written, latent *gra
 
 // writeNumber writes target i with Gaussian noise, or with a law of residuals in its place, as fillNumber computes it.
 func (r *Regression) writeNumber(b *graph.Builder, i int, g gp.Written, latent *graph.Node, by Observation) writtenTarget {
+	if b.Err() != nil {
+		return writtenTarget{}
+	}
 	shift, unit := r.scale(i)
 	total := b.Affine(latent, 1, by.NoiseVariance)
-	known := latent
+	known, rest := latent, b.Fill(by.NoiseVariance, latent.Shape()...)
 	if g.Epistemic != nil {
 		known = b.Mul(g.Epistemic, total)
+		rest = b.ReLU(b.Affine(b.Sub(latent, known), 1, by.NoiseVariance))
 	}
-	rest := b.ReLU(b.Affine(b.Sub(latent, known), 1, by.NoiseVariance))
 	mean, own := b.Affine(g.Mean, unit, shift), b.Scale(b.Sqrt(total), unit)
 	var l *law.Law
-	factor := b.Affine(latent, 0, 1)
+	factor := b.Fill(1, latent.Shape()...)
 	if by.Laws != nil {
 		l = &by.Laws[i]
-		factor = b.Affine(latent, 0, l.Variance())
+		factor = b.Fill(l.Variance(), latent.Shape()...)
 		if g.LogScale != nil {
 			own = b.Mul(own, b.Exp(g.LogScale))
 			factor = b.Mul(factor, b.Exp(b.Scale(g.LogScale, 2)))

@@ -18,6 +18,8 @@ func (w *rewriter) simplified(op computed, in ...*expr) *expr {
 		return w.broadcastTo(in[0], op.to)
 	case sumTo:
 		return w.sumTo(in[0], op.to)
+	case pick:
+		return w.pick(op, in[0])
 	case binary:
 		return w.pair(op, in[0], in[1])
 	}
@@ -25,6 +27,14 @@ func (w *rewriter) simplified(op computed, in ...*expr) *expr {
 		return w.pointwise(op, in[0])
 	}
 	return w.plain(op, in...)
+}
+
+// pick takes the elements back that were spread into zeros, without the zeros.
+func (w *rewriter) pick(op pick, x *expr) *expr {
+	if spread, ok := x.op.(pick); ok && !op.spread && spread == (pick{op.triangle, true}) {
+		return x.in[0]
+	}
+	return w.plain(op, x)
 }
 
 // reshape returns x in another shape. It reshapes the origin of an array that was reshaped,

@@ -72,6 +72,9 @@ var rewritings = map[string]func(b *builder, x, y, large, small *node) [2]*node{
 	"factor out of a sum": func(b *builder, x, y, large, small *node) [2]*node {
 		return [2]*node{b.SumTo(b.Mul(b.Mul(large, small), large), 1, 4), b.Mul(b.SumTo(b.Mul(large, large), 1, 4), small)}
 	},
+	"diagonal of a diagonal matrix": func(b *builder, x, y, _, _ *node) [2]*node {
+		return [2]*node{b.Exp(b.Diag(b.Diagonal(x))), b.Exp(x)}
+	},
 	"second factor out of a sum": func(b *builder, x, y, large, small *node) [2]*node {
 		return [2]*node{b.SumTo(b.Mul(large, b.Mul(small, large)), 4), b.Mul(b.SumTo(b.Mul(large, large), 4), small)}
 	},

@@ -47,11 +47,14 @@ func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
 	}
 	row := plan.Prediction()
 	row.Run(cost, parts/float64(size))
-	row.Hold(int64(k.parts()) * cost.Bytes / int64(size))
+	row.Hold(int64(k.parts()) * (cost.Bytes/int64(size) + graphBytes/int64(gp.EngineInputs(cost.Bytes/int64(size)))))
 	row.Products(parts * (o*vars*vars + o*o*vars))
 	row.Elements(float64(c) * float64(c))
 	return plan, plan.Check(limit)
 }
+
+// graphBytes is about what the nodes of the graph of a part take beside its arrays, of a perceptron of three layers.
+const graphBytes = 512 << 10
 
 // pickElements is how many elements an input with the mark of its output takes as long as: it is written and converted.
 const pickElements = 4

@@ -22,7 +22,11 @@ const server = createServer(async (request, response) => {
 }).listen(0, "127.0.0.1");
 await new Promise(ready => server.once("listening", ready));
 
-const browser = await puppeteer.launch({ executablePath: await chromium.executablePath(), args: chromium.args, headless: "shell" });
+const cannotStart = 3; // exit code where the machine cannot run the browser
+const browser = await puppeteer.launch({ executablePath: await chromium.executablePath(), args: chromium.args, headless: "shell" }).catch(e => {
+	console.log(`${e}`.split("\n")[0]);
+	process.exit(cannotStart);
+});
 const rows = [];
 try {
 	const page = await browser.newPage();

@@ -22,7 +22,7 @@ type Training struct {
 	ValidateEvery int      `set:"validate-every" default:"100" min:"1" help:"steps from one validation to the next; the weights of the best one are kept"`
 	Patience      int      `set:"patience" min:"0" help:"validations in a row without improvement that end the training; 0 means that none do"`
 	KeepLast      bool     `set:"keep-last" help:"keep the last weights instead of the best ones on the rows held out"`
-	Networks      int      `set:"networks" default:"1" min:"1" help:"number of networks with different initial weights and mini-batches, whose mean is the prediction: an ensemble"`
+	Networks      int      `set:"networks" auto:"1" min:"1" help:"number of networks with different initial weights and mini-batches, whose mean is the prediction: an ensemble"`
 	Augment       bool     `set:"augment" help:"move and mirror images of bytes at random in each step"`
 }
 

@@ -13,7 +13,7 @@ import (
 // trainSeveral trains an ensemble, see [Train].
 func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	n := o.Training.Networks
-	o.Training.Networks = 1
+	o.Training.Networks = 0
 	var all []*Model
 	var runErr error
 	for k := range n {

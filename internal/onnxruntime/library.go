@@ -57,6 +57,9 @@ func load(path string) (*library, error) {
 		if first == nil {
 			first = err
 		}
+		if !strings.Contains(first.Error(), names[0]) {
+			first = fmt.Errorf("%s: %w", names[0], first)
+		}
 	}
 	return nil, fmt.Errorf("%w: %s; name the library by --onnxruntime or %s", ErrAbsent, strings.Join(strings.Fields(first.Error()), " "), Variable)
 }

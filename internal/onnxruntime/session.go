@@ -42,6 +42,8 @@ const (
 // open loads the library with a name.
 func open(name string) (*library, error) {
 	os.Setenv("ORT_DISABLE_TELEMETRY", "1")
+	runtime.LockOSThread() // the system keeps the text of an error for each thread
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err

@@ -202,6 +202,37 @@ func prepare(t *testing.T, dir, name string) {
 	if name != "pytorch.md" {
 		simpleNet(t, dir)
 	}
+	if name == "gallery.md" {
+		segmented(t, dir)
+	}
+}
+
+// segmented writes a network with classes for each pixel, and archives of random images for it: train.npz also has the class of each
+// pixel.
+func segmented(t *testing.T, dir string) {
+	t.Helper()
+	const folder = "../layers/onnx/testdata/gallery/"
+	copyFiles(t, dir, folder+"unet.onnx")
+	ref, err := npy.ReadArchive(folder + "unet.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := ref.Get("x")
+	shape, places := append([]int{20}, one.Shape()[1:]...), 16
+	rng := rand.New(rand.NewPCG(6, 6))
+	x, y := make([]float64, tensor.Shape(shape).TotalSize()), make([]int64, 20*places)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	for i := range y {
+		y[i] = int64(rng.IntN(2))
+	}
+	images := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x))
+	for file, arrays := range map[string][]*tensor.Dense{"train.npz": {images, tensor.New(tensor.WithShape(20, places), tensor.WithBacking(y))}, "new.npz": {images}} {
+		if err := npy.WriteArchive(filepath.Join(dir, file), []string{"X", "y"}[:len(arrays)], arrays); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func copyFiles(t *testing.T, dir string, paths ...string) {

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
@@ -14,9 +15,9 @@ import (
 
 // Combine returns an ensemble of the networks of models: a model without a posterior, whose network has these networks as
 // members and whose output is the mean of their outputs. Its variance is the variance between members, beside the noise,
-// which is the mean of the noise of the models. [Model.Fit] fits a posterior to each member, by any method. The models
-// must describe the same inputs and outputs, with the same scaling and element type; posteriors of the models count
-// nothing. The model has copies of the weights.
+// whose variance is the mean over the models. [Model.Fit] fits a posterior to each member, by any method. The models
+// must describe the same inputs and outputs, with the same scaling and element type; posteriors of the models do not
+// count. The model has copies of the weights.
 func Combine(models ...*Model) (_ *Model, err error) {
 	defer explain("combine", &err)
 	if len(models) == 0 {
@@ -103,7 +104,8 @@ func (m *Model) copyWeights(models []*Model) {
 	}
 }
 
-// meanNoise returns the outputs of an ensemble of models, with the mean of their noise variances.
+// meanNoise returns the outputs of an ensemble of models, with the mean of their noise variances, for each
+// target.
 func meanNoise(models []*Model) task.Outputs {
 	first, ok := models[0].Task.Outputs.(*task.Regression)
 	if !ok {
@@ -116,8 +118,11 @@ func meanNoise(models []*Model) task.Outputs {
 		r := m.Task.Outputs.(*task.Regression)
 		out.NoiseVariance += share * r.NoiseVariance
 		for t, v := range r.Noise {
-			out.Noise[t] += share * v
+			out.Noise[t] += share * v * v
 		}
+	}
+	for t, v := range out.Noise {
+		out.Noise[t] = math.Sqrt(v)
 	}
 	return &out
 }

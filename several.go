@@ -3,10 +3,9 @@ package valla
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/train"
 )
 
@@ -18,6 +17,9 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 	var runErr error
 	for k := range n {
 		t, err := newTraining(set, o.of(k, n))
+		if err == nil {
+			err = ensemble.Check(t.model.Task.Likelihood())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("train: %w", err)
 		}
@@ -29,11 +31,6 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 			break
 		}
 		all, o.Training = append(all, m), t.o.Training
-		if r, ok := m.Task.Outputs.(*task.Regression); ok && k > 0 {
-			own, first := *r, all[0].Task.Outputs.(*task.Regression)
-			own.NoiseVariance, own.Noise = first.NoiseVariance, first.Noise
-			m.Task.Outputs = &own
-		}
 	}
 	if len(all) == 0 {
 		return nil, runErr
@@ -42,6 +39,7 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 	if err != nil {
 		return nil, err
 	}
+	out.Task.Outputs = all[0].Task.Outputs // the rows that choose have raised the noise of the first network alone
 	return out, runErr
 }
 
@@ -50,8 +48,6 @@ func (o TrainOptions) of(k, n int) TrainOptions {
 	o.member = uint64(k)
 	if o.Checkpoint != "" {
 		o.Checkpoint = fmt.Sprintf("%s.%d", o.Checkpoint, k+1)
-		_, err := os.Stat(o.Checkpoint)
-		o.Resume = o.Resume && err == nil
 	}
 	if report := o.OnProgress; report != nil {
 		o.OnProgress = func(q train.Progress) {

@@ -12,10 +12,12 @@ import (
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/fmgp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/gp/sfr"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
 )
 
 // severalModels are three networks for the rows of heavy, and the ensemble of them.
@@ -132,5 +134,66 @@ func TestCombineErrors(t *testing.T) {
 	}
 	if _, err := Combine(); err == nil {
 		t.Error("no error of no models")
+	}
+}
+
+// TestSeveralWithoutEstimate: a method that cannot tell its cost beforehand is fitted to an ensemble, too.
+func TestSeveralWithoutEstimate(t *testing.T) {
+	_, all := severalModels(t, "float64")
+	m := fit(t, all, heavy(200, 1), FitOptions{Settings: &toySettings{}, OnEstimate: func(gp.Estimate) { t.Error("an estimate of a method that has none") }})
+	if m.String() != "3 × Toy 0.5" {
+		t.Errorf("the model is called %v", m)
+	}
+}
+
+// TestTrainSeveralRefuses: an observation model with parameters of its own is refused before a network is trained.
+func TestTrainSeveralRefuses(t *testing.T) {
+	o := quickTrain()
+	o.Training.Networks, o.Likelihood = 2, namedLikelihood(t, "student-t")
+	o.OnProgress = func(train.Progress) { t.Fatal("a step") }
+	if m, err := Train(t.Context(), heavy(100, 1), o); m != nil || err == nil || !strings.Contains(err.Error(), "an ensemble of networks cannot serve the likelihood student-t") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func namedLikelihood(t *testing.T, name string) likelihood.Settings {
+	t.Helper()
+	s, err := likelihood.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestCombineNoise: the noise variance of each target of an ensemble is the mean over the members.
+func TestCombineNoise(t *testing.T) {
+	set := heavy(200, 1)
+	y := make([]float64, 0, 2*set.N())
+	for _, v := range set.Y.Float64s() {
+		y = append(y, v, 100*v)
+	}
+	set = &data.Set{Features: set.Features, Targets: []string{"y", "z"}, X: set.X, Y: dense(y, set.N(), 2)}
+	var members []*Model
+	want := make([]float64, 2)
+	for k := range uint64(2) {
+		o := quickTrain()
+		o.member, o.Training.Iterations = k, 10+300*int(k)
+		m, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, m)
+		for target, std := range m.NoiseStds() {
+			want[target] += std * std / 2
+		}
+	}
+	all, err := Combine(members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, std := range all.NoiseStds() {
+		if v := std * std; math.Abs(v-want[target]) > 1e-9*want[target] {
+			t.Errorf("target %d: noise variance %g, want %g", target, v, want[target])
+		}
 	}
 }

@@ -23,6 +23,12 @@ func TestEnsemble(t *testing.T) {
 		if r := run(t, dir, "eval", "d.csv", "--model", model); r.code != 0 {
 			t.Errorf("eval: %+v", r)
 		}
+		if one, parts := must(t, dir, "predict", "d.csv", "--model", model), must(t, dir, "predict", "d.csv", "--model", model, "--parts", model+".parts"); one == "" || parts == "" {
+			t.Errorf("predict printed %q, in parts %q", one, parts)
+		}
+		if r := run(t, dir, "report", "d.csv", "--model", model, "--out", "page.html"); r.code != 0 {
+			t.Errorf("report: %+v", r)
+		}
 		must(t, dir, "export", model, "--data", "d.csv", "--out", "net.onnx")
 	}
 	for want, args := range map[string][]string{

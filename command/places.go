@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers/onnx"
@@ -107,7 +106,7 @@ func (c *placesCommand) rows(ctx context.Context, p *onnx.Places, a *npy.Archive
 	rows := x.Shape()[0] * places
 	set := &data.Set{X: tensor.New(tensor.WithShape(rows, features), tensor.WithBacking(p.Rows(v.Float64s()))), Targets: []string{"y"}}
 	if y, ok := a.Get("y"); ok {
-		classes := numbersOf(y)
+		classes := data.Float64s(y)
 		if len(classes) != rows {
 			return nil, fmt.Errorf("classes y of shape %v, expected one for each of %d places of %d examples", y.Shape(), places, x.Shape()[0])
 		}
@@ -163,7 +162,7 @@ func joined(a *npy.Archive, names []string, shape []int) (*tensor.Dense, error) 
 		} else if array.Shape()[0] != n {
 			return nil, fmt.Errorf("array %q has %d examples, expected %d", name, array.Shape()[0], n)
 		}
-		all = append(all, numbersOf(array))
+		all = append(all, data.Float64s(array))
 	}
 	v := make([]float64, 0, n*tensor.Shape(shape).TotalSize())
 	for i := range n {
@@ -176,28 +175,6 @@ func joined(a *npy.Archive, names []string, shape []int) (*tensor.Dense, error) 
 		return nil, fmt.Errorf("%d numbers of %d examples, expected the shape %v for each", len(v), n, shape)
 	}
 	return tensor.New(tensor.WithShape(append([]int{n}, shape...)...), tensor.WithBacking(v)), nil
-}
-
-// numbersOf returns the elements of an array.
-func numbersOf(a *tensor.Dense) []float64 {
-	switch v := a.Data().(type) {
-	case []int64:
-		return widened(v)
-	case []int32:
-		return widened(v)
-	case []uint8:
-		return widened(v)
-	}
-	return graph.Floats(a)
-}
-
-// widened returns numbers in float64.
-func widened[T int64 | int32 | uint8](v []T) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = float64(x)
-	}
-	return out
 }
 
 // writeHead writes the model of the last layer for the classes of a set.

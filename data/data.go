@@ -32,9 +32,9 @@ func checkMatrix(what string, t *tensor.Dense, dtype tensor.Dtype) error {
 	return nil
 }
 
-// toFloat64 returns the values of t as float64, without a copy where t is float64. t must be
-// contiguous, of a type that package npy reads, and have at least one dimension.
-func toFloat64(t *tensor.Dense) []float64 {
+// Float64s returns the elements of t as float64, without a copy where t is float64. t must be contiguous, of a type that
+// NumPy files are read as, and have at least one dimension; another type panics.
+func Float64s(t *tensor.Dense) []float64 {
 	switch v := t.Data().(type) {
 	case []float64:
 		return v

@@ -126,7 +126,7 @@ func arrayTable(path string, t *tensor.Dense) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return newTable(path, numbered(k, "x"), toFloat64(t), n)
+	return newTable(path, numbered(k, "x"), Float64s(t), n)
 }
 
 // tableShape returns the rows and columns of an array [N] or [N,K].
@@ -170,9 +170,9 @@ func (r TableReader) joinedTable(path string, a *npy.Archive) (*Table, error) {
 		}
 		columns := elementNames(name, s[1:])
 		if table == nil {
-			table, err = newTable(path, columns, toFloat64(x), s[0])
+			table, err = newTable(path, columns, Float64s(x), s[0])
 		} else {
-			table, err = table.join(columns, toFloat64(x))
+			table, err = table.join(columns, Float64s(x))
 		}
 		if err != nil {
 			return nil, err
@@ -223,7 +223,7 @@ func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
 	if t > 1 {
 		names = numbered(t, name)
 	}
-	return table.join(names, toFloat64(y))
+	return table.join(names, Float64s(y))
 }
 
 // join returns a table with the columns of t, followed by the columns names with the values

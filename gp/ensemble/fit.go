@@ -3,11 +3,9 @@ package ensemble
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 )
@@ -15,16 +13,27 @@ import (
 // Of returns settings that fit the posterior of s to each member of an ensemble of networks, one after the other. For a
 // network that is no ensemble Of returns s.
 func Of(net layers.Network, s gp.Settings) gp.Settings {
-	if all := layers.Members(net); all != nil {
-		return each{s, len(all)}
+	all := layers.Members(net)
+	if all == nil {
+		return s
 	}
-	return s
+	e := each{s, len(all)}
+	if of, ok := s.(gp.Estimator); ok {
+		return estimated{e, of}
+	}
+	return e
 }
 
 // each are settings of the posterior of each member.
 type each struct {
 	gp.Settings
 	members int // number of members
+}
+
+// estimated are settings whose cost is known beforehand.
+type estimated struct {
+	each
+	of gp.Estimator // the settings of one member
 }
 
 // Label implements gp.Settings.
@@ -35,7 +44,7 @@ func label(members int, of string) string { return fmt.Sprintf("%d × %s", membe
 
 // Fit implements gp.Settings. Member k, counting from 1, has the seed Seed+k−1 and the checkpoint path.k.
 func (s each) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := check(p.Likelihood); err != nil {
+	if err := Check(p.Likelihood); err != nil {
 		return nil, err
 	}
 	q, out := &posterior{}, &gp.Fitted{}
@@ -54,13 +63,9 @@ func (s each) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 }
 
 // Estimate implements gp.Estimator: the members are fitted one after the other, and their posteriors are kept.
-func (s each) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
-	of, ok := s.Settings.(gp.Estimator)
-	if !ok {
-		return gp.Estimate{}, settings.Errorf("%s has no estimate", s.Settings.Label())
-	}
+func (s estimated) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
 	p.Net = layers.Members(p.Net)[0]
-	e, err := of.Estimate(ctx, p, r)
+	e, err := s.of.Estimate(ctx, p, r)
 	n := int64(s.members)
 	e.Bytes += (n - 1) * e.Kept
 	e.Kept, e.RowBytes = n*e.Kept, n*e.RowBytes
@@ -68,8 +73,9 @@ func (s each) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate
 	return e, err
 }
 
-// check returns an error for an observation model with parameters, which the members would learn differently.
-func check(l likelihood.Likelihood) error {
+// Check returns an error that wraps gp.ErrProblem for an observation model that an ensemble cannot serve: one with
+// parameters, which the members would learn differently.
+func Check(l likelihood.Likelihood) error {
 	if len(l.Params()) > 0 && !likelihood.IsGaussian(l) {
 		return gp.CannotServe("an ensemble of networks", l)
 	}
@@ -81,8 +87,6 @@ func member(r gp.Run, k, n int) gp.Run {
 	r.Seed += uint64(k)
 	if r.Checkpoint != "" {
 		r.Checkpoint = fmt.Sprintf("%s.%d", r.Checkpoint, k+1)
-		_, err := os.Stat(r.Checkpoint)
-		r.Resume = r.Resume && err == nil
 	}
 	if report := r.OnProgress; report != nil {
 		r.OnProgress = func(q train.Progress) {

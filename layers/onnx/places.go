@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/raw"
 	"github.com/go-valla/valla/layers"
 )
@@ -136,10 +137,9 @@ func (p *Places) Rows(v []float64) []float64 {
 		return v
 	}
 	places, features := p.Count()
-	out := make([]float64, len(v))
-	for i := range v {
-		n, rest := i/(places*features), i%(places*features)
-		out[(n*places+rest%places)*features+rest/places] = v[i]
+	out, size := make([]float64, len(v)), places*features
+	for i := 0; i < len(v); i += size {
+		kernel.Transpose(out[i:i+size], features, v[i:i+size], places, features, places)
 	}
 	return out
 }
@@ -154,7 +154,8 @@ func (p *Places) Head(dt tensor.Dtype) (layers.Form, layers.Sequential, error) {
 	w := graph.Floats(v)
 	c := len(w) / e
 	if p.turned {
-		w = transposedMatrix(w, c, e)
+		w = make([]float64, c*e)
+		kernel.Transpose(w, c, graph.Floats(v), e, c, e)
 	}
 	b := make([]float64, c)
 	if p.bias != nil {
@@ -176,13 +177,4 @@ func (p *Places) Head(dt tensor.Dtype) (layers.Form, layers.Sequential, error) {
 		head.B.Set(i, x)
 	}
 	return form, net, nil
-}
-
-// transposedMatrix returns a matrix [c,e] as [e,c].
-func transposedMatrix(w []float64, c, e int) []float64 {
-	out := make([]float64, len(w))
-	for i, v := range w {
-		out[i%e*c+i/e] = v
-	}
-	return out
 }

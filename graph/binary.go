@@ -100,12 +100,7 @@ func (r binary) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 			in[i] = ONNXValue{Name: w.Number(v)}
 		}
 	}
-	return w.elementwise(in, out, func(in ...string) string {
-		if w.dt == tensor.Float64 && w.constant[in[1]] && (r.onnx == "Mul" || r.onnx == "Div") { // next to products of matrices, ONNX Runtime rounds scales to float32
-			return w.Node("Neg", nil, w.Node(r.onnx, nil, w.Node("Neg", nil, in[0]), in[1]))
-		}
-		return w.Node(r.onnx, nil, in...)
-	})
+	return w.elementwise(in, out, func(in ...string) string { return w.Node(r.onnx, nil, in...) })
 }
 
 // spreadBlock is the number of copies that are made of an operand that stands still. They are

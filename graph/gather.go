@@ -67,9 +67,8 @@ func (r gather) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	for i, k := range r.at {
 		table[i*r.extent+k] = 1
 	}
-	x = w.Transpose(x, perm...)
-	x.Name = w.Node("MatMul", nil, x.Name, w.Array(table, len(r.at), r.extent))
-	return w.Transpose(x, perm...).Name
+	parts := ONNXValue{w.Array(table, len(r.at), r.extent), extents(len(r.at), r.extent)}
+	return w.Transpose(w.matMul(w.Transpose(x, perm...), parts, false, false), perm...).Name
 }
 
 func gatherLoop[T kernel.Float](r gather, outer, width int) func(y []T, x [][]T) error {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
-	"github.com/go-valla/valla/internal/onnxfile"
 	"gorgonia.org/tensor"
 )
 
@@ -116,26 +115,9 @@ func (r matMul) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: gemmLoop[float32](r, in), F64: gemmLoop[float64](r, in)}
 }
 
-// ONNX implements ONNXForm. A stack that is multiplied by one matrix broadcasts it.
+// ONNX implements ONNXForm.
 func (r matMul) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
-	x, y := in[0], in[1]
-	if len(x.Shape) == 2 && (r.transA || r.transB) {
-		var attrs []onnxfile.Attr
-		if r.transA {
-			attrs = attr("transA", 1)
-		}
-		if r.transB {
-			attrs = append(attrs, attr("transB", 1)...)
-		}
-		return w.Node("Gemm", attrs, x.Name, y.Name)
-	}
-	if r.transA {
-		x = w.swapped(x)
-	}
-	if r.transB {
-		y = w.swapped(y)
-	}
-	return w.Node("MatMul", nil, x.Name, y.Name)
+	return w.matMul(in[0], in[1], r.transA, r.transB).Name
 }
 
 func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) error {
@@ -187,7 +169,7 @@ func (gram) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 		squares := ONNXValue{w.Node("Mul", nil, x.Name, x.Name), x.Shape}
 		return w.Reshape(w.sum(squares, d+1), out...).Name
 	}
-	return w.Node("MatMul", nil, in[0].Name, w.swapped(in[0]).Name)
+	return w.matMul(in[0], in[0], false, true).Name
 }
 
 func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {

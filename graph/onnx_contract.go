@@ -55,7 +55,7 @@ func (c *contraction) elementwise(w *ONNX, out []Extent) string {
 	return w.Reshape(w.sum(y, c.summed...), out...).Name
 }
 
-// matrices multiplies [common, own, summed] by [common, summed, own].
+// matrices multiplies [common, own, summed] by [common, summed, own], without the first axis if nothing is common.
 func (c *contraction) matrices(w *ONNX, to, out []Extent) string {
 	side := func(i int, groups ...[]int) ONNXValue {
 		var perm []int
@@ -71,8 +71,12 @@ func (c *contraction) matrices(w *ONNX, to, out []Extent) string {
 		}
 		return w.Reshape(w.Transpose(c.x[i], perm...), shape...)
 	}
-	x, y := side(0, c.common, c.own[0], c.summed), side(1, c.common, c.summed, c.own[1])
-	z := ONNXValue{w.Node("MatMul", nil, x.Name, y.Name), []Extent{x.Shape[0], x.Shape[1], y.Shape[2]}}
+	var stack [][]int
+	if len(c.common) > 0 {
+		stack = [][]int{c.common}
+	}
+	x, y := side(0, append(stack, c.own[0], c.summed)...), side(1, append(stack, c.summed, c.own[1])...)
+	z := w.matMul(x, y, false, false)
 	order := slices.Concat(c.common, c.own[0], c.own[1])
 	for d := range to {
 		if !slices.Contains(order, d) {

@@ -128,12 +128,11 @@ func (p patchPlan) product(w *ONNX, of part, groups, results int, in []ONNXValue
 	filters := w.Reshape(in[1], g, Extent{Fixed: results / groups}, Extent{Fixed: taps})
 	if of == images {
 		y := w.Reshape(in[0], n, g, Extent{Fixed: results / groups}, Extent{Fixed: spots})
-		x := ONNXValue{w.Node("MatMul", nil, w.swapped(filters).Name, y.Name), []Extent{n, g, {Fixed: taps}, {Fixed: spots}}}
+		x := w.matMul(filters, y, true, false)
 		return p.fold(w, w.Reshape(x, n, Extent{Fixed: groups * taps}, Extent{Fixed: spots})).Name
 	}
 	x := w.Reshape(p.patches(w, in[0]), n, g, Extent{Fixed: taps}, Extent{Fixed: spots})
-	y := ONNXValue{w.Node("MatMul", nil, filters.Name, x.Name), []Extent{n, g, {Fixed: results / groups}, {Fixed: spots}}}
-	return w.Reshape(y, out...).Name
+	return w.Reshape(w.matMul(filters, x, false, false), out...).Name
 }
 
 // filterONNX writes the derivative by the filters: products of the patches of images with results, one for each term, or their sum.
@@ -148,7 +147,7 @@ func (r conv) filterONNX(w *ONNX, p patchPlan, groups int, in []ONNXValue, out [
 	per := Extent{Fixed: r.rows.Y / r.rows.X}
 	x = w.Reshape(x, images, Extent{Fixed: 1}, g, Extent{Fixed: taps}, spots)
 	y := w.Reshape(in[1], images, per, g, Extent{Fixed: outs}, spots)
-	z := ONNXValue{w.Node("MatMul", nil, y.Name, w.swapped(x).Name), []Extent{images, per, g, {Fixed: outs}, {Fixed: taps}}}
+	z := w.matMul(y, x, false, true)
 	if c, ok := r.convolution.(plainConv); ok && c.ChannelsLast {
 		z = w.Reshape(z, terms, Extent{Fixed: outs}, Extent{Fixed: p.in}, Extent{Fixed: p.taps()})
 		z = w.Transpose(z, 0, 1, 3, 2)

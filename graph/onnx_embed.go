@@ -20,17 +20,11 @@ func (r embed) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 		return w.Failf("several tables for an example")
 	}
 	table := w.oneHot(w.Reshape(at, examples, Extent{Fixed: 1}, places, Extent{Fixed: 1}), r.rows)
-	x := in[0]
-	if r.scatter {
-		table = w.swapped(table)
-		x = w.Reshape(x, examples, per, places, width)
-	} else {
-		x = w.Reshape(x, examples, per, Extent{Fixed: r.rows}, width)
+	rows := places
+	if !r.scatter {
+		rows = Extent{Fixed: r.rows}
 	}
-	y := ONNXValue{w.Node("MatMul", nil, table.Name, x.Name), []Extent{examples, per, places, width}}
-	if r.scatter {
-		y.Shape[2] = Extent{Fixed: r.rows}
-	}
+	y := w.matMul(table, w.Reshape(in[0], examples, per, rows, width), r.scatter, false)
 	return w.Reshape(y, out...).Name
 }
 

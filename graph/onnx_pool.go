@@ -54,8 +54,8 @@ func (w *ONNX) firstLargest(x ONNXValue) ONNXValue {
 			triangle[i*taps+j] = 1
 		}
 	}
-	before := w.Node("MatMul", nil, w.Array(triangle, taps, taps), largest)
-	return ONNXValue{w.Node("Mul", nil, largest, affineONNX(-1, 1)(w, stepONNX(w, before))), x.Shape}
+	before := w.matMul(ONNXValue{w.Array(triangle, taps, taps), extents(taps, taps)}, ONNXValue{largest, x.Shape}, false, false)
+	return ONNXValue{w.Node("Mul", nil, largest, affineONNX(-1, 1)(w, stepONNX(w, before.Name))), x.Shape}
 }
 
 // ONNX implements ONNXForm.

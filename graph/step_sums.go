@@ -70,9 +70,7 @@ func (s stepSums) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 		}
 		x[i] = w.Reshape(v, of, per, v.Shape[1], v.Shape[2])
 	}
-	most := Extent{Fixed: max(x[0].Shape[1].Fixed, x[1].Shape[1].Fixed)}
-	y := ONNXValue{w.Node("MatMul", nil, w.swapped(x[0]).Name, x[1].Name), []Extent{of, most, in[0].Shape[2], in[1].Shape[2]}}
-	return w.Reshape(y, out...).Name
+	return w.Reshape(w.matMul(x[0], x[1], true, false), out...).Name
 }
 
 func stepSumsLoop[T kernel.Float](l, r, out tensor.Shape) func(y []T, x [][]T) error {

@@ -215,8 +215,6 @@ func affineLoop[T kernel.Float](a, c float64) func(dst, src []T) {
 	}
 }
 
-// affineONNX negates a product in float64 twice if float32 does not have the factor: ONNX Runtime 1.30 makes a factor before or behind a
-// product of matrices a setting of that product, which is a number of float32.
 func affineONNX(a, c float64) func(w *ONNX, x string) string {
 	return func(w *ONNX, x string) string {
 		switch {
@@ -225,10 +223,8 @@ func affineONNX(a, c float64) func(w *ONNX, x string) string {
 			return w.Node("Sub", nil, w.Number(c), x)
 		case a == -1:
 			return w.Node("Neg", nil, x)
-		case w.dt == tensor.Float32 || float64(float32(a)) == a:
-			x = w.Node("Mul", nil, x, w.Number(a))
 		default:
-			x = w.Node("Neg", nil, w.Node("Mul", nil, w.Node("Neg", nil, x), w.Number(a)))
+			x = w.Node("Mul", nil, x, w.Number(a))
 		}
 		if c != 0 {
 			x = w.Node("Add", nil, x, w.Number(c))

@@ -58,13 +58,13 @@ func largestLoop[T kernel.Float](n, k int) func(y []T, x [][]T) error {
 }
 
 // ONNX implements ONNXForm.
-func (r topPlaces) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+func (r topPlaces) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	places := w.once(fmt.Sprintf("places of the %d largest of %q", r.k, in[0].Name), func() string {
 		values, places := w.name(), w.name()
 		w.model.Nodes = append(w.model.Nodes, onnxfile.Node{Op: "TopK", Inputs: []string{in[0].Name, w.Ints(r.k)}, Outputs: []string{values, places}})
 		return places
 	})
-	return w.cast(places, onnxfile.Int64, elementType(w.dt))
+	return w.cast(ONNXValue{places, out}, onnxfile.Int64, elementType(w.dt)).Name
 }
 
 // Largest returns the places of the k largest elements of the last axis of x [..., N], numbers from 0 to N − 1 as in [Builder.Embed],

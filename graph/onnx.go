@@ -138,7 +138,7 @@ func WriteONNX(write func(*Sheet) error) (*onnxfile.Model, error) {
 		}
 		w := &ONNX{
 			model: &onnxfile.Model{}, known: map[string]string{}, constant: map[string]bool{},
-			reshaped: map[string]ONNXValue{}, uniform: map[string]float64{}, narrow: map[string]string{},
+			reshaped: map[string]ONNXValue{}, uniform: map[string]float64{}, narrow: map[string]ONNXValue{},
 		}
 		if err = w.sheet(sheets[0], sheets[1]); err == nil {
 			return w.model, w.model.Check()
@@ -166,13 +166,13 @@ func (w *ONNX) sheet(a, b *Sheet) error {
 		}
 	}
 	for _, o := range a.outputs {
-		v := w.cast(values[o.node].Name, elementType(o.node.Dtype()), o.typ)
+		v := w.cast(values[o.node], elementType(o.node.Dtype()), o.typ).Name
 		w.model.Nodes = append(w.model.Nodes, onnxfile.Node{Op: "Identity", Inputs: []string{v}, Outputs: []string{o.name}})
 		shape := o.node.Shape().Clone()
 		shape[0] = 0
 		w.model.Outputs = append(w.model.Outputs, onnxfile.Value{Name: o.name, Type: o.typ, Shape: shape})
 	}
-	w.prune()
+	w.tidy()
 	return w.err
 }
 
@@ -189,16 +189,22 @@ func (w *ONNX) inputs(s *Sheet) {
 	}
 }
 
-func (w *ONNX) cast(name string, from, to onnxfile.Type) string {
+// cast writes x with elements of another type. It casts what was reshaped before it is reshaped.
+func (w *ONNX) cast(x ONNXValue, from, to onnxfile.Type) ONNXValue {
 	if from == to {
-		return name
-	}
-	if x, ok := w.narrow[name]; ok && to == onnxfile.Float { // widened before
 		return x
 	}
-	y := w.Node("Cast", attr("to", int(to)), name)
+	if narrow, ok := w.narrow[x.Name]; ok && to == onnxfile.Float { // widened before
+		return narrow
+	}
+	var y ONNXValue
+	if before, ok := w.reshaped[x.Name]; ok {
+		y = w.Reshape(w.cast(before, from, to), x.Shape...)
+	} else {
+		y = ONNXValue{w.Node("Cast", attr("to", int(to)), x.Name), x.Shape}
+	}
 	if from == onnxfile.Float && to == onnxfile.Double {
-		w.narrow[y] = name
+		w.narrow[y.Name] = x
 	}
 	return y
 }
@@ -318,9 +324,14 @@ func (t *transcript) value(e *expr) ONNXValue {
 		t.names[e] = ONNXValue{t.leaf(e.leaf, out), out}
 		return t.names[e]
 	}
-	in := make([]ONNXValue, len(e.in))
+	in, alike := make([]ONNXValue, len(e.in)), true
 	for i, a := range e.in {
 		in[i] = t.value(a)
+		_, ok := t.w.uniform[in[i].Name]
+		alike = alike && ok
+	}
+	if alike && t.filled(e) {
+		return t.names[e]
 	}
 	form, ok := e.op.(ONNXForm)
 	if !ok && t.w.err == nil {
@@ -335,15 +346,37 @@ func (t *transcript) value(e *expr) ONNXValue {
 	return t.names[e]
 }
 
+// filled writes the value of an expression whose operands are the same number everywhere, if its elements are the same number, too.
+func (t *transcript) filled(e *expr) bool {
+	values, err := computed64(t.w.dt, []*expr{e})
+	if err != nil || !uniform(values[0]) {
+		return false
+	}
+	t.names[e] = ONNXValue{t.w.filled(values[0][0], t.shapes[e]), t.shapes[e]}
+	return true
+}
+
+// uniform reports whether numbers are all the same.
+func uniform(v []float64) bool {
+	return !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] })
+}
+
+// filled returns an array of one number.
+func (w *ONNX) filled(v float64, shape []Extent) string {
+	name := w.Expand(ONNXValue{w.Array([]float64{v}, 1), extents(1)}, shape...).Name
+	w.uniform[name] = v
+	return name
+}
+
 // leaf writes a leaf: a value of an earlier stage, or an array.
 func (t *transcript) leaf(n *Node, shape []Extent) string {
 	for _, in := range t.stages[0].inputs {
 		switch {
 		case in.leaf != n:
 		case in.from == nil:
-			return t.w.cast(n.Name(), in.typ, elementType(t.w.dt))
+			return t.w.cast(ONNXValue{n.Name(), shape}, in.typ, elementType(t.w.dt)).Name
 		default:
-			return t.w.cast(t.values[in.from].Name, elementType(in.from.Dtype()), elementType(t.w.dt))
+			return t.w.cast(t.values[in.from], elementType(in.from.Dtype()), elementType(t.w.dt)).Name
 		}
 	}
 	value, ok := n.Value().(*tensor.Dense)
@@ -351,10 +384,8 @@ func (t *transcript) leaf(n *Node, shape []Extent) string {
 		return t.w.Failf("leaf %q has no value", n.Name())
 	}
 	v := Floats(value)
-	if len(v) > 1 && !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] }) {
-		name := t.w.Expand(ONNXValue{t.w.Array(v[:1], 1), extents(1)}, shape...).Name
-		t.w.uniform[name] = v[0]
-		return name
+	if len(v) > 1 && uniform(v) {
+		return t.w.filled(v[0], shape)
 	}
 	if slices.ContainsFunc(shape, Extent.free) {
 		return t.repeated(n.Name(), v, shape)

@@ -46,7 +46,7 @@ type ONNX struct {
 	constant map[string]bool      // names of arrays
 	reshaped map[string]ONNXValue // what a value was reshaped from
 	uniform  map[string]float64   // values all of whose elements are this number
-	narrow   map[string]string    // values of float32 by the name of the same in float64
+	narrow   map[string]ONNXValue // values of float32 by the name of the same in float64
 }
 
 // Dtype returns the element type of the graph that is being written.
@@ -124,7 +124,7 @@ func (w *ONNX) keep(a onnxfile.Array) string {
 // examples returns the name of the number of examples, [1].
 func (w *ONNX) examples() string {
 	if w.batch == "" {
-		w.batch = w.Node("Gather", attr("axis", 0), w.Node("Shape", nil, w.model.Inputs[0].Name), w.Ints(0))
+		w.batch = w.Node("Shape", append(attr("start", 0), attr("end", 1)...), w.model.Inputs[0].Name)
 	}
 	return w.batch
 }

@@ -57,6 +57,9 @@ func TestExportNetworks(t *testing.T) {
 		"relu":   layers.MLP{Inputs: 3, Hidden: []int{4, 4}, Outputs: 2, Activation: "relu"},
 		"cnn":    layers.CNN{Channels: 2, Height: 6, Width: 5, Filters: []int{2}, Hidden: []int{3}, Outputs: 2, Activation: "tanh"},
 		"resnet": layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: "zero-pad", Outputs: 2, Height: 4, Width: 4},
+		"scale": layers.SequentialForm{Input: []int{3}, Layers: layers.Layers{ // ONNX Runtime takes a factor before a product of matrices into the product
+			layers.DenseLayer{Outputs: 1}, layers.Activations()[0], layers.BatchNorm{}, layers.DenseLayer{Outputs: 2},
+		}},
 	}
 	for name, form := range forms {
 		for _, dt := range bothTypes {

@@ -27,7 +27,8 @@ type ExportOptions struct {
 	Level     float64   // probability of the interval from lower to upper, or of the set of classes; 0 means 0.95
 	Quantiles []float64 // probabilities of further quantiles
 	Link      task.Link // link of class probabilities; "" means the usual one
-	// Bytes makes the inputs bytes, such as pixels, which are divided by 255. Without Bytes the inputs are numbers.
+	// Bytes makes the inputs bytes, such as pixels, which the file divides by 255. Without Bytes the inputs are numbers: the columns of a
+	// table, or pixels from 0 to 1.
 	Bytes bool
 	// Encoded makes the inputs the encoded features, see [task.Inputs], in place of the columns of a table. It is needed where columns
 	// are no plain numbers.
@@ -99,6 +100,9 @@ func (m *Model) checkExport(o ExportOptions) error {
 		if !(p > 0 && p < 1) {
 			return settings.Errorf("probability %g, expected a number between 0 and 1", p)
 		}
+	}
+	if o.Bytes && m.Task.Inputs.Features != nil {
+		return settings.Errorf("the inputs are the columns of a table, which are no bytes")
 	}
 	e := m.Task.Inputs.Encoding
 	if e == nil || e.Plain() || o.Encoded {

@@ -22,17 +22,26 @@ const (
 	exportTolerance, exportTolerance64 = 1e-5, 1e-9
 )
 
-// exportRows returns the rows at which a file is compared: the given ones, or random ones.
+// exportRows returns the rows at which a file is compared, as the file takes them: the given ones, or random ones.
 func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
-	in := m.Task.Inputs
-	size := tensor.Shape(in.Shape).TotalSize()
-	if o.Rows != nil {
-		if n := o.Rows.Shape(); n.TotalSize() != n[0]*size || n[0] < 1 {
-			return nil, fmt.Errorf("rows of shape %v, expected [N] rows of shape %v", n, in.Shape)
-		}
-		return o.Rows, nil
+	if o.Rows == nil {
+		return m.randomRows(exportRows, o.Bytes), nil
 	}
-	return m.randomRows(exportRows, o.Bytes), nil
+	shape := m.Task.Inputs.Shape
+	if n := o.Rows.Shape(); n.TotalSize() != n[0]*tensor.Shape(shape).TotalSize() || n[0] < 1 {
+		return nil, fmt.Errorf("rows of shape %v, expected [N] rows of shape %v", n, shape)
+	}
+	switch bytes := o.Rows.Dtype() == tensor.Uint8; {
+	case o.Bytes && !bytes:
+		return nil, fmt.Errorf("rows of %v for a file that takes bytes, expected bytes", o.Rows.Dtype())
+	case bytes && !o.Bytes:
+		v := exportNumbers(o.Rows)
+		for i := range v {
+			v[i] /= 255
+		}
+		return tensor.New(tensor.WithShape(o.Rows.Shape()...), tensor.WithBacking(v)), nil
+	}
+	return o.Rows, nil
 }
 
 // randomRows returns n rows in the units of the data: bytes, or numbers with the means and standard deviations of the scaling of the

@@ -131,6 +131,7 @@ func TestExportErrors(t *testing.T) {
 	m := newTestModel(t, tensor.Float64, 2, 3)
 	refused(m, ExportOptions{Level: 1.5}, "probability 1.5")
 	refused(m, ExportOptions{Quantiles: []float64{0}}, "probability 0")
+	refused(m, ExportOptions{Bytes: true}, "columns of a table")
 	refused(m, ExportOptions{Rows: dense(make([]float64, 3), 1, 3)}, "rows of shape", "[2]")
 	r := *m.Task.Outputs.(*task.Regression)
 	r.Transforms = []task.Transform{{Name: task.YeoJohnson, Exponent: 0.5}}

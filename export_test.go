@@ -128,13 +128,19 @@ func nearer(x, a, b []float64) []float64 {
 func TestExportOfBytes(t *testing.T) {
 	o := augmentedTrain()
 	o.Training.Augment = false
-	m, err := Train(t.Context(), pictures(12, 8, 8), o)
+	set := pictures(12, 8, 8)
+	m, err := Train(t.Context(), set, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := filepath.Join(t.TempDir(), "net.onnx")
 	for _, bytes := range []bool{false, true} {
-		if e, err := m.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), ExportOptions{Bytes: bytes}); err != nil || (e.Input.Type == "uint8") != bytes {
-			t.Errorf("bytes %t: %+v, %v", bytes, e, err)
+		for _, rows := range []*tensor.Dense{nil, set.X} {
+			if e, err := m.Export(t.Context(), path, ExportOptions{Bytes: bytes, Rows: rows}); err != nil || (e.Input.Type == "uint8") != bytes {
+				t.Errorf("bytes %t, rows %v: %+v, %v", bytes, rows != nil, e, err)
+			}
 		}
 	}
+	_, err = m.Export(t.Context(), path, ExportOptions{Bytes: true, Rows: m.randomRows(2, false)})
+	oneLine(t, err, "rows of float64", "expected bytes")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // exportCommand is the command line of valla export.
@@ -113,7 +114,11 @@ func describeExport(e *valla.Export) string {
 		fmt.Fprintf(&b, "compared by ONNX Runtime %s, too\n", e.Runtime)
 	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "input\t%s\t%s %v\t\n", e.Input.Name, e.Input.Type, shapeText(e.Input.Shape))
+	columns := ""
+	if e.Input.Axis != nil {
+		columns = tablefile.Listed(e.Input.Axis)
+	}
+	fmt.Fprintf(w, "input\t%s\t%s %v\t%s\n", e.Input.Name, e.Input.Type, shapeText(e.Input.Shape), columns)
 	for _, out := range e.Outputs {
 		fmt.Fprintf(w, "output\t%s\t%s %v\tlargest difference %.1g\n", out.Name, out.Type, shapeText(out.Shape), out.Difference)
 	}

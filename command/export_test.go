@@ -24,7 +24,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("export printed %s (%v)", text, err)
 	}
 	out := must(t, dir, "export", "map.valla", "--out", "map.onnx")
-	for _, want := range []string{"map.onnx: ", "at 20 rows", "input ", "mean ", "largest difference"} {
+	for _, want := range []string{"map.onnx: ", "at 20 rows", "input ", `"a", "b"`, "mean ", "largest difference"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("export printed %q, want %q", out, want)
 		}

@@ -1,7 +1,5 @@
 package graph
 
-import "gorgonia.org/tensor"
-
 // ONNX implements ONNXForm. Rows that are added to tables of their own are products with zeros and ones.
 func (r embed) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	if !r.scatter && !r.stacked {
@@ -39,12 +37,4 @@ func (w *ONNX) oneHot(x ONNXValue, rows int) ONNXValue {
 	away := w.Node("Abs", nil, w.Node("Sub", nil, at, w.Array(numbers, rows)))
 	to := append(append([]Extent{}, x.Shape[:len(x.Shape)-1]...), Extent{Fixed: rows})
 	return ONNXValue{w.Node("Relu", nil, affineONNX(-1, 1)(w, away)), to}
-}
-
-// erfONNX is an operator in float32. In float64 engines do not have it.
-func erfONNX(w *ONNX, x string) string {
-	if w.dt == tensor.Float64 {
-		return w.wideErf(x)
-	}
-	return w.Node("Erf", nil, x)
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"sync"
+
+	"gorgonia.org/tensor"
 )
 
 // erfTerms is the number of terms of the series of erfc, which has all digits of float64.
@@ -37,20 +39,27 @@ func logScaledErfc(x float64) float64 {
 	return -math.Log(f) - 0.5*math.Log(math.Pi)
 }
 
+// erfONNX is an operator in float32. In float64 engines do not have it.
+func erfONNX(w *ONNX, x string) string {
+	if w.dt == tensor.Float64 {
+		return w.wideErf(x)
+	}
+	return w.Node("Erf", nil, x)
+}
+
 // wideErf writes erf in float64 by Clenshaw's recurrence.
 func (w *ONNX) wideErf(x string) string {
 	c := erfSeries()
-	number := func(v float64) string { return w.Number(v) }
 	z := w.Node("Abs", nil, x)
-	t := w.Node("Div", nil, number(1), affineONNX(0.5, 1)(w, z))
+	t := w.Node("Div", nil, w.Number(1), affineONNX(0.5, 1)(w, z))
 	u2 := affineONNX(4, -2)(w, t) // 2u
-	b1, b2 := number(0), number(0)
+	b1, b2 := w.Number(0), w.Number(0)
 	for j := len(c) - 1; j > 0; j-- {
-		b := w.Node("Add", nil, w.Node("Sub", nil, w.Node("Mul", nil, u2, b1), b2), number(c[j]))
+		b := w.Node("Add", nil, w.Node("Sub", nil, w.Node("Mul", nil, u2, b1), b2), w.Number(c[j]))
 		b1, b2 = b, b1
 	}
-	half := w.Node("Mul", nil, u2, number(0.5))
-	p := w.Node("Add", nil, w.Node("Sub", nil, w.Node("Mul", nil, half, b1), b2), number(c[0]))
+	half := w.Node("Mul", nil, u2, w.Number(0.5))
+	p := w.Node("Add", nil, w.Node("Sub", nil, w.Node("Mul", nil, half, b1), b2), w.Number(c[0]))
 	power := w.Node("Sub", nil, p, w.Node("Mul", nil, z, z))
 	tail := w.Node("Mul", nil, t, w.Node("Exp", nil, power))
 	sign := w.Node("Sub", nil, stepONNX(w, x), stepONNX(w, w.Node("Neg", nil, x)))

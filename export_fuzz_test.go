@@ -52,6 +52,7 @@ func exportRandom(t *testing.T, seed uint64) {
 	o.Rows, o.Check = m.randomRows(5, o.Bytes), os.Getenv(onnxruntime.Variable) != ""
 	_, err := m.Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), o)
 	if errors.Is(err, errDiffers) && m.Dtype() == tensor.Float32 && m.Posterior != nil { // too few digits: the same in float64
+		t.Logf("seed %d, %s: %v; the same in float64", seed, name, err)
 		_, err = inFloat64(t, m).Export(t.Context(), filepath.Join(t.TempDir(), "net.onnx"), o)
 	}
 	if err != nil {

@@ -68,14 +68,14 @@ func workOf[T kernel.Float](steps []*step[T]) (w work) {
 	for _, s := range steps {
 		n := size(s.e.shape)
 		switch op := s.e.op.(type) {
-		case matMul, panelled, gram, cholesky, solveLower, conv, contract:
-			flops := op.(counted).Flops(shapesOf(s.e.in), s.e.shape)
-			w.Products += float64(flops)
-			w.flops += flops
-			continue
 		case counted:
-			n = op.Flops(shapesOf(s.e.in), s.e.shape)
+			in := shapesOf(s.e.in)
+			n = op.Flops(in, s.e.shape)
 			w.flops += n
+			if alone, multiplies := oneByOne(op, in, s.e.shape); multiplies {
+				w.Products += float64(n - alone)
+				n = alone
+			}
 		case nil, panels, transpose, window, concat, broadcastTo, pick: // only copied
 		case call: // not known
 		default:
@@ -84,6 +84,23 @@ func workOf[T kernel.Float](steps []*step[T]) (w work) {
 		w.Elements += float64(n)
 	}
 	return w
+}
+
+// oneByOne returns whether an operation mostly makes products of matrices, and how many of its operations handle one
+// number at a time.
+func oneByOne(op counted, in []tensor.Shape, out tensor.Shape) (alone int, multiplies bool) {
+	switch op := op.(type) {
+	case matMul, panelled, gram, cholesky, solveLower, contract, stepSums:
+		return 0, true
+	case conv:
+		c, slow := op.convolution.(groupConv)
+		return 0, !slow || c.products()
+	case recurrence:
+		return op.cell.gateFlops(in[1], out), true
+	case linearScan:
+		return op.cell.gateFlops(in[1], out), true
+	}
+	return 0, false
 }
 
 // Flops implements counted.

@@ -68,21 +68,120 @@ func (c groupConv) loops(p part, n kernel.ConvRows) Loops {
 	return Loops{F32: groupConvLoop[float32](c, p, n), F64: groupConvLoop[float64](c, p, n)}
 }
 
-// groupConvLoop divides the work by groups, which have channels and filters of their own.
+// groupConvLoop divides the work by results and by groups, which have channels and filters of their own.
 func groupConvLoop[T kernel.Float](c groupConv, p part, n kernel.ConvRows) func(y []T, x [][]T) error {
-	terms, from := max(n.X, n.W, n.Y), inputsOf[p]
-	xs, ws, ys := size(c.shape(images)), size(c.shape(filters)), size(c.shape(results))
-	work := terms * ys / c.Groups * c.in / c.Groups * c.filter[0] * c.filter[1]
-	run := stacked(c.Groups, work, func(y []T, x [][]T, group int) {
-		var operands [3][]T
-		operands[p], operands[from[0]], operands[from[1]] = y, x[0], x[1]
-		for r := range terms {
-			convTerm(c, p, group, operands[images][r*n.X/terms*xs:], operands[filters][r*n.W/terms*ws:], operands[results][r*n.Y/terms*ys:])
+	return (&groupJob[T]{groupConv: c, part: p, n: n}).run
+}
+
+// groupJob is the work of one call.
+type groupJob[T kernel.Float] struct {
+	groupConv
+	part    part
+	n       kernel.ConvRows
+	y       []T
+	x       [][]T
+	patches [][]T // for each part of the work, see productTerm
+}
+
+// products reports whether a group has so many channels that a product with the patches of an image pays.
+func (c groupConv) products() bool {
+	const few = 8
+	return c.out/c.Groups >= few && c.taps() >= few
+}
+
+// taps is the number of elements of a filter.
+func (c groupConv) taps() int { return c.in / c.Groups * c.filter[0] * c.filter[1] }
+
+// units is the number of results, each with its groups.
+func (j *groupJob[T]) units() int {
+	return j.Groups * map[part]int{images: j.n.X, filters: j.n.W, results: j.n.Y}[j.part]
+}
+
+func (j *groupJob[T]) run(y []T, x [][]T) error {
+	clear(y)
+	j.y, j.x = y, x
+	work := max(j.n.X, j.n.W, j.n.Y) * size(j.shape(results)) * j.taps()
+	parts := kernel.Parts(j.units(), work, stackWork)
+	for j.products() && len(j.patches) < parts {
+		j.patches = append(j.patches, make([]T, j.taps()*j.places[0]*j.places[1]))
+	}
+	kernel.Share(parts, kernel.Nanoseconds(work), j)
+	return nil
+}
+
+// Run implements kernel.Job. The terms of a result are added in their order.
+func (j *groupJob[T]) Run(part, parts int) {
+	units, terms, from := j.units(), max(j.n.X, j.n.W, j.n.Y), inputsOf[j.part]
+	xs, ws, ys := size(j.shape(images)), size(j.shape(filters)), size(j.shape(results))
+	each := terms * j.Groups / units
+	for u := units * part / parts; u < units*(part+1)/parts; u++ {
+		for r := u / j.Groups * each; r < (u/j.Groups+1)*each; r++ {
+			var operands [3][]T
+			operands[j.part], operands[from[0]], operands[from[1]] = j.y, j.x[0], j.x[1]
+			image, filter, result := operands[images][r*j.n.X/terms*xs:], operands[filters][r*j.n.W/terms*ws:], operands[results][r*j.n.Y/terms*ys:]
+			if j.products() {
+				productTerm(j.groupConv, j.part, u%j.Groups, j.patches[part], image, filter, result)
+			} else {
+				convTerm(j.groupConv, j.part, u%j.Groups, image, filter, result)
+			}
 		}
-	})
-	return func(y []T, x [][]T) error {
-		clear(y)
-		return run(y, x)
+	}
+}
+
+// productTerm is convTerm by a product of the filters [Out,K] and the patches [K,places] of the group's channels.
+func productTerm[T kernel.Float](c groupConv, p part, group int, patches, x, w, y []T) {
+	out, k, n := c.out/c.Groups, c.taps(), c.places[0]*c.places[1]
+	x, w, y = x[group*c.in/c.Groups*c.height*c.width:], w[group*out*k:], y[group*out*n:]
+	switch p {
+	case results:
+		movePatches(c, false, patches, x)
+		kernel.Gemm(false, false, out, n, k, 1, w, k, patches, n, 1, y, n)
+	case images:
+		kernel.Gemm(true, false, k, n, out, 1, w, k, y, n, 0, patches, n)
+		movePatches(c, true, patches, x)
+	default:
+		movePatches(c, false, patches, x)
+		kernel.Gemm(false, true, out, k, n, 1, y, n, patches, n, 1, w, k)
+	}
+}
+
+// movePatches copies the patches [K,places] of a group's channels out of an image x, or, with fold, adds them to it.
+func movePatches[T kernel.Float](c groupConv, fold bool, patches, x []T) {
+	if !fold {
+		clear(patches)
+	}
+	n := c.places[0] * c.places[1]
+	for tap := range c.taps() {
+		channel, ky, kx := tap/(c.filter[0]*c.filter[1]), tap/c.filter[1]%c.filter[0], tap%c.filter[1]
+		c.eachRow(ky, kx, func(to, from, count, step int) {
+			own, image := patches[tap*n+to:tap*n+to+count], x[channel*c.height*c.width+from:]
+			switch {
+			case fold:
+				axpy(1, own, 1, image, step, count)
+			case step == 1:
+				copy(own, image)
+			default:
+				for i := range own {
+					own[i] = image[i*step]
+				}
+			}
+		})
+	}
+}
+
+// eachRow calls f for each row of results that element ky, kx of a filter sees: count places from place to on see the
+// elements of an image from element from on, which lie step apart.
+func (c groupConv) eachRow(ky, kx int, f func(to, from, count, step int)) {
+	shift, step := kx*c.Dilation[1]-c.Before[1], c.Stride[1]
+	first, last := 0, min(c.places[1], (c.width-1-shift+step)/step)
+	if shift < 0 {
+		first = (step - 1 - shift) / step
+	}
+	for i := range c.places[0] {
+		row := i*c.Stride[0] + ky*c.Dilation[0] - c.Before[0]
+		if row >= 0 && row < c.height && first < last {
+			f(i*c.places[1]+first, row*c.width+first*step+shift, last-first, step)
+		}
 	}
 }
 
@@ -104,26 +203,17 @@ func convTerm[T kernel.Float](c groupConv, p part, group int, x, w, y []T) {
 
 // convTap adds what one element of a filter does, row by row of the results.
 func convTap[T kernel.Float](c groupConv, p part, ky, kx int, image []T, w *T, result []T) {
-	shift, step := kx*c.Dilation[1]-c.Before[1], c.Stride[1]
-	from, to := 0, min(c.places[1], (c.width-1-shift+step)/step)
-	if shift < 0 {
-		from = (step - 1 - shift) / step
-	}
-	for i := range c.places[0] {
-		row := i*c.Stride[0] + ky*c.Dilation[0] - c.Before[0]
-		if row < 0 || row >= c.height || from >= to {
-			continue
-		}
-		y, x := result[i*c.places[1]+from:i*c.places[1]+to], image[row*c.width+from*step+shift:]
+	c.eachRow(ky, kx, func(to, from, count, step int) {
+		y, x := result[to:to+count], image[from:]
 		switch p {
 		case results:
-			axpy(*w, x, step, y, 1, len(y))
+			axpy(*w, x, step, y, 1, count)
 		case images:
-			axpy(*w, y, 1, x, step, len(y))
+			axpy(*w, y, 1, x, step, count)
 		default:
 			*w += dot(x, step, y)
 		}
-	}
+	})
 }
 
 // axpy adds a·x to n elements of y. Elements of x are stepX apart. Elements of y are stepY apart.

@@ -81,6 +81,9 @@ func groupConvCases() []graphtest.Case {
 		{[]int{2, 3, 5, 4}, []int{3, 1, 3, 2}, []int{2, 3, 2, 2}, graph.ConvOptions{Groups: 3, Stride: [2]int{2, 2}, Dilation: one, After: [2]int{0, 0}}},
 		{[]int{1, 2, 6, 7}, []int{2, 2, 2, 3}, []int{1, 2, 5, 3}, graph.ConvOptions{Groups: 1, Stride: [2]int{1, 2}, Dilation: [2]int{2, 1}, Before: [2]int{1, 1}, After: [2]int{0, 0}}},
 		{[]int{3, 1, 2, 6}, []int{2, 1, 1, 2}, []int{3, 2, 2, 2}, graph.ConvOptions{Groups: 1, Stride: [2]int{1, 3}, Dilation: [2]int{1, 4}, Before: [2]int{0, 1}, After: [2]int{0, 1}}},
+		// products with patches
+		{[]int{2, 2, 1, 6}, []int{8, 2, 1, 4}, []int{2, 8, 1, 6}, graph.ConvOptions{Groups: 1, Stride: one, Dilation: [2]int{1, 2}, Before: [2]int{0, 3}, After: [2]int{0, 3}}},
+		{[]int{2, 4, 3, 4}, []int{16, 2, 2, 2}, []int{2, 16, 3, 2}, graph.ConvOptions{Groups: 2, Stride: [2]int{1, 2}, Dilation: one, Before: [2]int{1, 0}, After: [2]int{0, 0}}},
 	} {
 		var extra [2]int
 		for d := range 2 {

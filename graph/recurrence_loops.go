@@ -121,7 +121,10 @@ func (r recurrence) Flops(in []tensor.Shape, out tensor.Shape) int { return r.ce
 func (s linearScan) Flops(in []tensor.Shape, out tensor.Shape) int { return s.cell.flops(in[1], out) }
 
 // flops counts the products with R [G·H,H] and ten operations for each gate.
-func (c Cell) flops(r, out tensor.Shape) int { return out[0] * out[1] * r[0] * (2*r[1] + 10) }
+func (c Cell) flops(r, out tensor.Shape) int { return out[0]*out[1]*r[0]*2*r[1] + c.gateFlops(r, out) }
+
+// gateFlops counts ten operations for each gate.
+func (Cell) gateFlops(r, out tensor.Shape) int { return out[0] * out[1] * r[0] * 10 }
 
 func (s linearScan) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: linearLoop[float32](s, in, out), F64: linearLoop[float64](s, in, out)}

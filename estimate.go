@@ -28,8 +28,12 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	}
 	judges := min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges)
 	usual, judging := share*float64(min(p.Train.N(), usualRows)), share*float64(judges)
-	cost.Seconds += (usual + judging + float64(gp.EngineInputs(cost.RowBytes))) * cost.Row // the engine runs once at first
-	cost.Seconds += gp.HandledSeconds(usual+2*judging, m.Task.Size())                      // the network alone is judged, too
+	after := (usual + judging + float64(gp.EngineInputs(cost.RowBytes))) * cost.Row // the engine runs once at first
+	after += gp.HandledSeconds(usual+2*judging, m.Task.Size())                      // the network alone is judged, too
+	cost.Seconds += after
+	if cost.LongerSeconds > 0 {
+		cost.LongerSeconds += after
+	}
 	used := max(cost.Bytes, cost.Kept+m.predictionBytes(cost.RowBytes, int(math.Ceil(max(usual, judging)))))
 	cost.Bytes = programBytes() + taken + used + used/8 // garbage: between none and a quarter of what is used
 	o.OnEstimate(cost)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func galleryTargets(name string, y *tensor.Dense, n int, rng *rand.Rand) *tensor
 // galleryData returns n rows, a multiple of 5, for a network of the gallery.
 func galleryData(t *testing.T, name string, n int) (out galleryRows) {
 	t.Helper()
-	ref, err := npy.ReadArchive(strings.TrimSuffix(galleryNetwork(t, name), ".onnx") + ".npz")
+	ref, err := npy.ReadArchive(strings.TrimSuffix(galleryFile(t, name), ".onnx") + ".npz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,15 +142,27 @@ func galleryFlags(name string, y *tensor.Dense) []string {
 	return []string{"--target", strings.Join(names, ",")}
 }
 
+// galleryFile returns the path of a network of the gallery, or of the folder that VALLA_GALLERY names, which large.py writes.
+func galleryFile(t *testing.T, name string) string {
+	if dir := os.Getenv("VALLA_GALLERY"); dir != "" {
+		return filepath.Join(dir, name+".onnx")
+	}
+	return galleryNetwork(t, name)
+}
+
 // TestGalleryCommands fits networks of the gallery of PyTorch, predicts and serves them. If tests are long, it takes all
-// networks with 2,000 rows, by default, by LLA and by FMGP, and prints the table of times of docs/gallery.md.
+// networks with 2,000 rows, by default, by LLA and by FMGP, and prints the table of times of docs/gallery.md. With
+// VALLA_GALLERY it takes the networks of another folder by default alone.
 func TestGalleryCommands(t *testing.T) {
 	names, methods, rows := []string{"tagger", "graph", "variance"}, []string{"--method lla"}, 50
 	if fixture.Long() {
 		names, methods, rows = nil, galleryMethods, 2000
-		paths, _ := filepath.Glob(filepath.Join("..", "layers", "onnx", "testdata", "gallery", "*.onnx"))
+		paths, _ := filepath.Glob(galleryFile(t, "*"))
 		for _, p := range paths {
 			names = append(names, strings.TrimSuffix(filepath.Base(p), ".onnx"))
+		}
+		if os.Getenv("VALLA_GALLERY") != "" {
+			methods = galleryMethods[:1]
 		}
 		fmt.Println("| network | by default | by `lla` | by `fmgp` |\n|---|--:|--:|--:|")
 	}
@@ -174,7 +187,7 @@ func TestGalleryCommands(t *testing.T) {
 // fitGallery fits a network and returns the planned seconds, the seconds that it took, and those of the processors.
 func fitGallery(t *testing.T, dir, name string, flags []string) string {
 	t.Helper()
-	cmd, start := program(append([]string{"fit", "rows.npz", "--network", galleryNetwork(t, name), "--out", "m.valla"}, flags...)...), time.Now()
+	cmd, start := program(append([]string{"fit", "rows.npz", "--network", galleryFile(t, name), "--out", "m.valla"}, flags...)...), time.Now()
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

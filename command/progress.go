@@ -206,6 +206,14 @@ func (d *drawer) warn(text string) {
 func (d *drawer) estimate(label string) func(gp.Estimate) {
 	return func(e gp.Estimate) {
 		text := fmt.Sprintf("%s takes about %s and %s", label, seconds(e.Seconds), graph.Bytes(e.Bytes))
+		if e.With != "" {
+			text += " with " + e.With
+		}
+		if e.LongerSeconds > 0 {
+			text += fmt.Sprintf("; %s takes about %s", flagged(e.Longer), seconds(e.LongerSeconds))
+		} else if e.Longer != "" {
+			text += "; " + flagged(e.Longer) + " needs more memory"
+		}
 		switch less := flagged(e.Cheaper); {
 		case e.Seconds <= gp.Long || less == "":
 		case e.CheaperSeconds > 0:

@@ -17,6 +17,10 @@ type Estimate struct {
 
 	CheaperSeconds float64 // what the cheaper choice takes; 0: not known
 
+	With          string  // what the defaults chose to keep the fit short, as "20 inducing points"; "" if nothing
+	Longer        string  // the settings of the usual, longer fit, as a phrase; "" if With is ""
+	LongerSeconds float64 // what the longer fit takes; 0: not known, or it exceeds the memory
+
 	Kept     int64   // bytes that are still held after the fit
 	Row      float64 // seconds of a prediction of one input after the fit
 	RowBytes int64   // bytes of a compiled prediction for each input of a batch

@@ -19,7 +19,8 @@ const maxCentred = 50_000
 // inducing point is a location, a row of z [M,…] in the problem's element type, and one
 // output, an element of class [M].
 //
-// The m points are shared out equally among the C outputs, with at least one point for each.
+// The m points are shared out equally among the C outputs, with at least one point for each; in regression with more
+// than 100 outputs, such as the pixels of an image, m points below C lie on evenly spread outputs.
 // In classification, where outputs are classes, the points of a class are centres of the
 // rows of that class. In regression the points of each output are centres of all rows. If
 // there are fewer different inputs than points, M is smaller than m.
@@ -30,10 +31,11 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 	rows, c := groups(p), p.Outputs()
 	var centres []float64
 	for k := range c {
-		if rows(k) == nil {
+		own := pointsOf(p, m, k)
+		if rows(k) == nil || own == 0 {
 			continue // the training rows have none of this class
 		}
-		of, err := centred(p.Train.X, rows(k), max(1, (m+c-1-k)/c), init, rng)
+		of, err := centred(p.Train.X, rows(k), own, init, rng)
 		if err != nil {
 			return nil, nil, fmt.Errorf("gp: inducing points of output %d: %w", k, err)
 		}
@@ -49,11 +51,19 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 func InducingPoints(p Problem, m int) (class []int) {
 	rows, c := groups(p), p.Outputs()
 	for k := range c {
-		if own := len(rows(k)); own > 0 {
-			class = append(class, slices.Repeat([]int{k}, min(own, max(1, (m+c-1-k)/c)))...)
-		}
+		class = append(class, slices.Repeat([]int{k}, min(len(rows(k)), pointsOf(p, m, k)))...)
 	}
 	return class
+}
+
+// pointsOf is the share of m points that output k has.
+func pointsOf(p Problem, m, k int) int {
+	const most = 100 // outputs with a point each, however few points there are
+	c := p.Outputs()
+	if c > max(m, most) && !likelihood.IsClass(p.Likelihood) {
+		return (k+1)*m/c - k*m/c
+	}
+	return max(1, (m+c-1-k)/c)
 }
 
 // groups returns a function that gives, for an output, the numbers of the training rows whose

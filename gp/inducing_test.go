@@ -62,6 +62,19 @@ func TestKMeansShares(t *testing.T) {
 	}
 }
 
+// TestKMeansManyOutputs: fewer points than the outputs of a regression lie on outputs at even distances; classes have one
+// each.
+func TestKMeansManyOutputs(t *testing.T) {
+	p := drawn(300, 150, tensor.Float64, 2)
+	if _, class, err := KMeans(p, 3, data.RandomPoints, newRand()); err != nil || len(class) != 150 || len(InducingPoints(p, 3)) != 150 {
+		t.Errorf("classes: points of %v (%v)", class, err)
+	}
+	p.Likelihood = likelihood.NewGaussian(1, tensor.Float64)
+	if _, class, err := KMeans(p, 3, data.RandomPoints, newRand()); err != nil || !slices.Equal(class, []int{49, 99, 149}) || !slices.Equal(InducingPoints(p, 3), class) {
+		t.Errorf("regression: points of %v (%v)", class, err)
+	}
+}
+
 // In classification the centres are data.KMeans's centres of the rows of the class. In regression
 // the centres are data.KMeans's centres of all rows. Inputs keep their shape and element type.
 func TestKMeansCentres(t *testing.T) {

@@ -39,7 +39,11 @@ func (p *Plan) Prediction() *Plan {
 // PredictionCost returns the cost of the compiled prediction of so many inputs at a time that an [Engine] takes for many inputs,
 // and their number. write writes it.
 func PredictionCost(what string, limit int64, write func(size int) (graph.Pass, error)) (inputs int, c graph.Cost, err error) {
-	return graph.CostWithin(what, usualSizes[len(usualSizes)-1], min(limit, largeProgram), write)
+	inputs, c, err = graph.CostWithin(what, usualSizes[len(usualSizes)-1], min(limit, largeProgram), write)
+	if limit > largeProgram && noMemory(err) {
+		return graph.CostWithin(what, fewInputs, limit, write)
+	}
+	return inputs, c, err
 }
 
 // EngineInputs returns how many inputs an [Engine] with the usual sizes computes together where there are many inputs, whose
@@ -120,13 +124,18 @@ func (p *Plan) Pass(size int, c graph.Cost, examples int, limit int64) {
 	p.Run(c, math.Ceil(float64(examples)/float64(size)))
 }
 
-// Run counts so many runs of a program. Its memory is not counted.
+// Run counts so many runs of a program. Its memory is not counted. Products of float32 take half as long as those of
+// float64, while most other operations wait for memory.
 func (p *Plan) Run(c graph.Cost, times float64) {
+	flops := 2.0 // for a multiplication and an addition
+	if c.Single {
+		flops = 4
+	}
 	for _, w := range []struct {
 		graph.Work
 		times float64 // runs
 	}{{c.Once, min(1, times)}, {c.Each, times}} {
-		p.Products(w.Products / 2 * w.times)
+		p.Products(w.Products / flops * w.times)
 		p.Elements(w.Elements * w.times)
 		p.Calls(w.Steps * w.times)
 	}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"unsafe"
+
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -32,6 +34,7 @@ type Work struct {
 type Cost struct {
 	Bytes      int64 // memory, see [Program.Bytes]
 	Once, Each Work  // the work of the parts that run once, and of each Run
+	Single     bool  // the numbers are float32
 }
 
 // CostOf returns the cost of a program of these outputs, without allocating its memory.
@@ -54,7 +57,8 @@ func costOf[T kernel.Float](outputs []*expr, o Options) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	return Cost{int64(c.bytes()), workOf(c.code.once).Work, workOf(c.code.each).Work}, nil
+	var zero T
+	return Cost{int64(c.bytes()), workOf(c.code.once).Work, workOf(c.code.each).Work, unsafe.Sizeof(zero) == 4}, nil
 }
 
 // work is a Work with the sum of its operations, as [Program.Flops] counts them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-valla/valla/gp"
@@ -37,10 +38,59 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 		plan.Seconds(choice)
 	}
 	e, err := plan.Estimate(err)
+	if err == nil {
+		f.longer(ctx, s, p, &e)
+	}
 	if err == nil && e.Seconds > gp.Long {
 		f.cheaper(ctx, s, p, &e)
 	}
 	return e, cmp.Or(err, ctx.Err())
+}
+
+// longer says in an estimate what the settings f.s, which complete the settings s for the problem p, have less of than
+// usual, and names the usual choice.
+func (f *fitting) longer(ctx context.Context, s *Settings, p gp.Problem, e *gp.Estimate) {
+	if f.s.Optimizer != optimizerNatural {
+		return
+	}
+	long := *s
+	var with, names []string
+	say := func(short, name string) { with, names = append(with, short), append(names, name) }
+	if s.Weights == nil && slices.Equal(f.s.Weights, []string{lastLayer}) {
+		long.Weights = []string{layers.AllWeights}
+		say("uncertain weights of the last layer alone", "weights="+layers.AllWeights)
+	}
+	if s.Inducing == 0 && f.s.Inducing < usualInducing {
+		long.Inducing = usualInducing
+		say(fmt.Sprintf("%d inducing points", f.s.Inducing), fmt.Sprintf("inducing=%d", usualInducing))
+	}
+	_, steps := usualSteps(p, s.BatchSize)
+	if f.s.Iterations < steps && s.Iterations == 0 {
+		long.Iterations = steps
+		say(fmt.Sprintf("%d steps", f.s.Iterations), fmt.Sprintf("iterations=%d", steps))
+	}
+	if with == nil {
+		return
+	}
+	e.With, e.Longer = listed(with), strings.Join(names, " ")
+	of := &fitting{r: f.r}
+	var err error
+	if of.s, of.p, _, err = long.resolve(ctx, p, f.r); err != nil {
+		return
+	}
+	if plan, err := of.plan(); err == nil {
+		cost, _ := plan.Estimate(nil)
+		e.LongerSeconds = cost.Seconds
+	}
+}
+
+// listed joins phrases as a, b and c.
+func listed(phrases []string) string {
+	last := len(phrases) - 1
+	if last == 0 {
+		return phrases[0]
+	}
+	return strings.Join(phrases[:last], ", ") + " and " + phrases[last]
 }
 
 // cheaper names a cheaper choice than the settings s for the problem p in an estimate: natural gradients in place of
@@ -50,7 +100,7 @@ func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.
 	case f.s.Optimizer != optimizerNatural:
 		e.Cheaper = "optimizer=" + optimizerNatural + ", which needs fewer steps,"
 		return
-	case f.s.Iterations > costlySteps:
+	case f.s.Iterations > costlySteps && e.Longer == "":
 		few := *f
 		few.s.Iterations, few.s.ValidateEvery = costlySteps, costlySteps/costlyValidations
 		if plan, err := few.plan(); err == nil {
@@ -63,9 +113,9 @@ func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.
 		return
 	}
 	last := *s
-	last.Weights = []string{"last-layer"}
+	last.Weights = []string{lastLayer}
 	if cost, err := last.Estimate(ctx, p, f.r); err == nil && cost.Seconds < e.Seconds/2 {
-		e.Cheaper, e.CheaperSeconds = "weights=last-layer", cost.Seconds
+		e.Cheaper, e.CheaperSeconds = "weights="+lastLayer, cost.Seconds
 	}
 }
 
@@ -84,7 +134,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if of.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return nil, err
 	}
-	if of.still, err = of.flat(); err != nil {
+	if of.still, err = still(of.p); err != nil {
 		return nil, err
 	}
 	of.s.FixInducing = of.s.FixInducing || of.still
@@ -98,7 +148,13 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		return nil, err
 	}
 	plan.Release(plan.Held() - kept) // the programs of the steps
-	return plan, of.planRow(plan.Prediction(), m, c)
+	first, fixed, err := of.planRow(plan.Prediction(), m, c)
+	plan.Run(first, 1)
+	plan.Hold(fixed)
+	if of.splits() {
+		plan.Times(plan.Prediction(), min(f.p.Train.N(), maxSplit))
+	}
+	return plan, err
 }
 
 // firstPlan counts the matrices of m inducing points.
@@ -115,25 +171,37 @@ func (f *fitting) planAdam(plan *gp.Plan) error {
 	}
 	if v := f.p.Validation; v != nil {
 		var row gp.Plan
-		if err := f.planRow(&row, f.layer.Inducing(), f.p.Outputs()); err != nil {
+		first, _, err := f.planRow(&row, f.layer.Inducing(), f.p.Outputs())
+		if err != nil {
 			return err
 		}
+		plan.Run(first, float64(f.s.Iterations/max(1, f.s.ValidateEvery)))
 		plan.Times(&row, v.N()*(f.s.Iterations/max(1, f.s.ValidateEvery)))
 		plan.Beside(gp.Numbers(v.N(), f.p.Outputs(), f.p.Outputs()))
 	}
 	return plan.Check(f.r.Limit())
 }
 
-// planRow counts the prediction of an input.
-func (f *fitting) planRow(row *gp.Plan, m, c int) error {
+// planRow counts the prediction of an input. What predictions take however many inputs they are for, mostly the Jacobian
+// at Z, is not in it: planRow returns the work of their first run, and the bytes.
+func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64, err error) {
 	size, cost, err := gp.PredictionCost("valla: a prediction", f.r.Limit(), f.evaluations)
 	if err != nil {
-		return err
+		return first, 0, err
 	}
-	row.Run(cost, 1/float64(size))
-	row.Hold(cost.Bytes/int64(size) + gp.Numbers(c, 2*m+c))
+	each := cost.Bytes / int64(size)
+	if size > 1 {
+		_, one, err := f.evaluated(1)
+		if err != nil {
+			return first, 0, err
+		}
+		each = (cost.Bytes - one.Bytes) / int64(size-1)
+		fixed = max(0, one.Bytes-each)
+	}
+	row.Run(graph.Cost{Each: cost.Each, Single: cost.Single}, 1/float64(size))
+	row.Hold(each + gp.Numbers(c, 2*m+c))
 	row.Products(float64(c) * float64(m) * float64(m+c) / 2)
-	return nil
+	return graph.Cost{Once: cost.Once, Single: cost.Single}, fixed, nil
 }
 
 // evaluated writes the network, the kernel's own covariances and the kernel with Z for so many inputs.

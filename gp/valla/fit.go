@@ -83,7 +83,7 @@ func chosen(net layers.Network, names []string) (layers.Network, error) {
 func (f *fitting) start(ctx context.Context) error {
 	f.lik = steps.Start(f.p, f.s.NoiseStd)
 	var err error
-	if f.still, err = f.flat(); err != nil {
+	if f.still, err = still(f.p); err != nil {
 		return err
 	}
 	f.s.FixInducing = f.s.FixInducing || f.still
@@ -110,13 +110,13 @@ func (f *fitting) start(ctx context.Context) error {
 	return nil
 }
 
-// flat reports whether the kernel is piecewise constant in the inputs: a network of tokens rounds
+// still reports whether the kernel is piecewise constant in the inputs: a network of tokens rounds
 // its inputs to rows of a table.
-func (f *fitting) flat() (bool, error) {
+func still(p gp.Problem) (bool, error) {
 	const m = 2
-	b := graph.NewBuilder(f.p.Dtype())
-	z := b.Input("z", append([]int{m}, f.p.Train.X.Shape()[1:]...)...)
-	gram := jacobian.NTK{Net: f.p.Net}.Gram(b, z, make([]int, m))
+	b := graph.NewBuilder(p.Dtype())
+	z := b.Input("z", append([]int{m}, p.Train.X.Shape()[1:]...)...)
+	gram := jacobian.NTK{Net: p.Net}.Gram(b, z, make([]int, m))
 	slope := graph.VJP(b, []*graph.Node{gram}, []*graph.Node{b.Fill(1, m, m)}, []*graph.Node{z})[0]
 	return b.Err() == nil && len(graph.Children(slope)) == 0, b.Err()
 }

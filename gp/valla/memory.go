@@ -15,10 +15,11 @@ import (
 // which are drawn from more. Nothing of that size is allocated. A mini-batch that does not fit into
 // the memory of a fit is computed in parts, down to one row at a time.
 func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, error) {
-	g, z, outputs, err := plannedStep(net, input, inducing, rows, false)
+	g, layer, outputs, err := plannedStep(net, input, inducing, rows, false)
 	if err != nil {
 		return 0, err
 	}
+	z := layer.Z.Value
 	const (
 		copies  = 5        // of Z: its values, its gradient, two moments of Adam, its best values
 		runtime = 64 << 20 // what any program takes, and what kernels use as a workspace
@@ -27,23 +28,13 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 	return runtime + g.cost.Bytes + int64(z.Dtype().Size())*int64(arrays), nil
 }
 
-// stepFlops returns how many floating-point operations a natural-gradient step takes for the network and the kernel,
-// with a mini-batch of some rows.
-func (s *Settings) stepFlops(p gp.Problem, rows int) (int, error) {
-	g, _, _, err := plannedStep(p.Net, p.Train.X.Shape()[1:], min(s.Inducing, p.Train.N()), rows, s.FixInducing)
-	if err != nil {
-		return 0, err
-	}
-	return int(work(g.cost.Each)), nil
-}
-
 // mostPlanned is the largest number of inducing points, and of rows, whose step is planned. The matrices of so many points
 // take terabytes.
 const mostPlanned = 1 << 20
 
-// plannedStep returns the graph of a natural-gradient step, made of zeros, with its inducing inputs Z and the number of
-// outputs of the network. With fixed, Z stays where it is.
-func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool) (g *inputsGraph, z *tensor.Dense, outputs int, err error) {
+// plannedStep returns the graph of a natural-gradient step, made of zeros, with its layer and the number of outputs of
+// the network. With fixed, Z stays where it is.
+func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool) (g *inputsGraph, layer *Layer, outputs int, err error) {
 	params := net.Params()
 	if len(params) == 0 || inducing < 1 || rows < 1 || inducing > mostPlanned || rows > mostPlanned {
 		return nil, nil, 0, fmt.Errorf("valla: %d parameters, %d inducing points and %d rows, expected at least 1, and at most %d points and rows", len(params), inducing, rows, mostPlanned)
@@ -55,17 +46,17 @@ func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool
 		return nil, nil, 0, b.Err()
 	}
 	outputs = out.Shape()[len(out.Shape())-1]
-	z = tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{inducing}, input...)...))
+	z := tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{inducing}, input...)...))
 	class := make([]int, inducing)
 	for i := range class {
 		class[i] = i % outputs
 	}
-	layer, err := NewLayer(jacobian.NTK{Net: net}, z, class)
+	layer, err = NewLayer(jacobian.NTK{Net: net}, z, class)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, s: Settings{FixInducing: fixed}, layer: layer}, outputs: outputs, width: 1, dt: dt}
 	n.picks = n.newPicks(fewOutputs)
 	g, err = n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
-	return g, z, outputs, err
+	return g, layer, outputs, err
 }

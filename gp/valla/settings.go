@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 )
 
@@ -31,9 +32,9 @@ var Method = gp.Method{
 // Settings are VaLLA's settings. The zero value of a field means its default.
 type Settings struct {
 	Optimizer string   `set:"optimizer" choice:"natural adam" help:"natural gradients, or Adam for all parameters, as published"`
-	Inducing  int      `set:"inducing" default:"100" min:"1" help:"number of inducing points"`
+	Inducing  int      `set:"inducing" auto:"100, and 50 or 20 where the fewest steps would take long" min:"1" help:"number of inducing points"`
 	Init      string   `set:"init" choice:"kmeans++ random-points greedy" help:"start of the inducing inputs: centres of k-means, whose first centres are chosen by k-means++ or are random points; or training inputs, chosen greedily by the largest remaining prior variance"`
-	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, informative:K for the K layers about which the rows say most, or names of parameters, with * for any letters"`
+	Weights   []string `set:"weights" auto:"all, or the last layer's where the fewest steps take too long" help:"weights that are uncertain: all, last-layer, informative:K for the K layers about which the rows say most, or names of parameters, with * for any letters"`
 	Alpha     *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective; 0 is the evidence lower bound"`
 
 	PriorStd    float64 `set:"prior-std" default:"1" above:"0" help:"prior standard deviation σ₀ at the start, which fix-prior keeps; natural gradients with rows held out find theirs from 0.0001 to 10,000, whatever the start"`
@@ -52,6 +53,9 @@ type Settings struct {
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
 }
 
+// lastLayer is the choice of the last layer's weights.
+const lastLayer = "last-layer"
+
 // The names of the optimizers, of the starts of the inducing inputs and of the schedules.
 const (
 	optimizerNatural = "natural"
@@ -69,7 +73,7 @@ var schedules = map[string]train.Schedule{scheduleConstant: train.Constant, sche
 
 // Label implements gp.Settings: VaLLA 100, or VaLLA 100 Adam.
 func (s *Settings) Label() string {
-	label := fmt.Sprintf("VaLLA %d", cmp.Or(s.Inducing, 100))
+	label := fmt.Sprintf("VaLLA %d", cmp.Or(s.Inducing, usualInducing))
 	if s.Optimizer == optimizerAdam {
 		label += " Adam"
 	}
@@ -100,34 +104,43 @@ func (s Settings) resolve(ctx context.Context, p gp.Problem, r gp.Run) (_ Settin
 	if s.Weights, notes, err = gp.InformativeWeights(ctx, p, r, s.Weights); err != nil {
 		return s, p, nil, err
 	}
-	if p.Net, err = chosen(p.Net, s.Weights); err != nil {
+	net := p.Net
+	if p.Net, err = chosen(net, s.Weights); err != nil {
 		return s, p, nil, settings.Errorf("weights: %w", err)
 	}
-	s, err = s.complete(p)
-	return s, p, notes, err
+	full, fits, err := s.complete(p, r.Limit())
+	if open := s.Weights == nil && s.Inducing == 0; !fits && err == nil && open && len(layers.ByLayer(net)) > 1 {
+		s.Weights = []string{lastLayer}
+		if p.Net, err = chosen(net, s.Weights); err != nil {
+			return s, p, nil, settings.Errorf("weights: %w", err)
+		}
+		full, _, err = s.complete(p, r.Limit())
+	}
+	return full, p, notes, err
 }
 
-// complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0
-// where it is the network's residual. The errors wrap settings.ErrSetting.
-func (s Settings) complete(p gp.Problem) (Settings, error) {
+// complete returns the settings for a problem with all defaults filled in, and whether the steps that they make are
+// few enough, see affordable. NoiseStd stays 0 where it is the network's residual. The errors wrap settings.ErrSetting.
+func (s Settings) complete(p gp.Problem, limit int64) (_ Settings, fits bool, err error) {
 	if err := s.check(p); err != nil {
-		return s, err
+		return s, false, err
 	}
 	patient := s.Patience != nil
 	if err := settings.Complete(&s); err != nil {
-		return s, err
+		return s, false, err
 	}
-	if s.Optimizer == optimizerAdam {
+	if fits = true; s.Optimizer == optimizerAdam {
+		s.Inducing = cmp.Or(s.Inducing, usualInducing)
 		s.fill(40_000, 100, 1e-3, scheduleConstant, 100)
-	} else if err := s.natural(p); err != nil {
-		return s, err
+	} else if fits, err = s.natural(p, limit); err != nil {
+		return s, false, err
 	}
 	s.BatchSize = min(s.BatchSize, p.Train.N())
 	s.FixNoise = s.FixNoise || p.KnownNoise && s.NoiseStd == 0
 	if !patient && (s.KeepLast || p.Validation == nil) || s.Optimizer != optimizerAdam {
 		s.Patience = new(0)
 	}
-	return s, nil
+	return s, fits, nil
 }
 
 const (
@@ -146,36 +159,40 @@ const (
 	// makes fewer steps the rate is larger, at most largestRate: with 0.01 a fit of 100 steps ended
 	// at an NLL higher by up to 0.4 (yacht).
 	naturalRate, largestRate = 1e-2, 3e-2
-	// The steps of a fit take affordable operations together, a minute or two on one core, but there are costlySteps
-	// at least: these fit a ResNet-20 on CIFAR-10 in some minutes. Perceptrons on images of digits make all their steps.
 	// A fit validates validations times. A fit of fewer steps for their cost does so less often, but costlyValidations
 	// times at least.
-	affordable, costlySteps        = 2e12, 100
 	validations, costlyValidations = 20, 5
 )
 
-// natural fills in the defaults of a fit by natural gradients.
-func (s *Settings) natural(p gp.Problem) error {
-	classes := likelihood.IsClass(p.Likelihood)
-	steps, batch, rate, times, n := classSteps, classBatch, naturalRate, validations, p.Train.N()
-	if !classes {
-		batch = min(cmp.Or(s.BatchSize, min(max(n/batches, smallestBatch), largestBatch)), n)
-		steps = min(max(epochs*n/batch, fewestSteps), mostSteps)
-	}
-	if s.Iterations == 0 || s.ValidateEvery == 0 {
-		step, err := s.stepFlops(p, batch)
-		if err != nil {
-			return err
+// natural fills in the defaults of a fit by natural gradients, and returns whether its steps are short enough.
+func (s *Settings) natural(p gp.Problem, limit int64) (fits bool, err error) {
+	rate, times := naturalRate, validations
+	batch, steps := usualSteps(p, s.BatchSize)
+	if fits = true; s.Iterations == 0 || s.ValidateEvery == 0 || s.Inducing == 0 {
+		var most int
+		if most, fits, err = s.shorten(p, batch, limit); err != nil {
+			return false, err
 		}
-		if most := max(affordable/max(step, 1), costlySteps); most < steps {
+		if most < steps {
 			steps, times = most, min(max(most/validations, costlyValidations), validations)
 		}
 	}
-	if steps = cmp.Or(s.Iterations, steps); !classes {
+	if steps = cmp.Or(s.Iterations, steps); !likelihood.IsClass(p.Likelihood) {
 		rate = min(naturalRate*math.Sqrt(mostSteps/float64(steps)), largestRate)
 	}
 	s.fill(steps, batch, rate, scheduleCosine, max(1, steps/times))
-	return nil
+	return fits, nil
+}
+
+// usualSteps returns the rows of a mini-batch, which are batch where this is not 0, and the steps of a fit that need not
+// be short.
+func usualSteps(p gp.Problem, batch int) (rows, steps int) {
+	n := p.Train.N()
+	if likelihood.IsClass(p.Likelihood) {
+		return min(cmp.Or(batch, classBatch), n), classSteps
+	}
+	rows = min(cmp.Or(batch, min(max(n/batches, smallestBatch), largestBatch)), n)
+	return rows, min(max(epochs*n/rows, fewestSteps), mostSteps)
 }
 
 // fill gives the settings that depend on the optimizer their defaults.

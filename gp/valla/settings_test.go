@@ -2,6 +2,7 @@ package valla
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,7 +146,7 @@ func TestDefaults(t *testing.T) {
 	for _, c := range cases {
 		p := newProblem(t, tensor.Float64, 2, c.classes)
 		p.Train = p.Train.Rows(make([]int, c.rows))
-		got, err := c.s.complete(p)
+		got, _, err := c.s.complete(p, 4<<30)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,34 +164,44 @@ func TestDefaults(t *testing.T) {
 }
 
 // TestCostlyDefaults: the operations of all steps of a fit are bounded, so that a fit to a network whose weights are
-// used at many places makes fewer steps and validates fewer times; what is set stays.
+// used at many places makes fewer steps, validates fewer times, and has fewer inducing points or the last layer's weights
+// alone; what is set stays.
 func TestCostlyDefaults(t *testing.T) {
 	perceptron := layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}
 	small := layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{16, 32, 8}, Outputs: 10, Activation: "relu"}
 	residual := layers.ResNet{Channels: 3, Height: 32, Width: 32, Blocks: []int{3, 3, 3}, Outputs: 10, Shortcut: layers.Projection}
+	large := layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{128, 256, 256}, Outputs: 10, Activation: "relu"}
 	for _, c := range []struct {
-		form              layers.Form
-		s                 Settings
-		iterations, every int
+		form                        layers.Form
+		s                           Settings
+		iterations, every, inducing int
+		weights                     string
 	}{
-		{perceptron, Settings{}, 2000, 100},
-		{small, Settings{}, 394, 20},
-		{small, Settings{Weights: []string{"last-layer"}}, 1839, 91},
-		{residual, Settings{}, 100, 20},
-		{residual, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7},
+		{perceptron, Settings{}, 2000, 100, 100, "all"},
+		{small, Settings{}, 394, 20, 100, "all"},
+		{small, Settings{Weights: []string{"last-layer"}}, 1839, 91, 100, "last-layer"},
+		{residual, Settings{}, 100, 20, 50, "all"},
+		{residual, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7, 50, "all"},
+		{residual, Settings{Inducing: 70}, 100, 20, 70, "all"},
+		{large, Settings{}, 100, 20, 100, "last-layer"},
+		{large, Settings{Weights: []string{"all"}}, 100, 20, 20, "all"},
 	} {
 		net, err := layers.Build(c.form, tensor.Float32, rand.New(rand.NewPCG(1, 2)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := gp.Examples{X: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(append([]int{600}, c.form.InputShape()...)...)), Y: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(600, 10))}
+		for i := range 600 {
+			e.Y.Float32s()[10*i+i%10] = 1
+		}
 		p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: e, Validation: &e}
 		got, _, _, err := c.s.resolve(t.Context(), p, gp.Run{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Iterations != c.iterations || got.ValidateEvery != c.every {
-			t.Errorf("%v, %+v: %d iterations, validated every %d, expected %d and %d", c.form, c.s, got.Iterations, got.ValidateEvery, c.iterations, c.every)
+		if weights := cmp.Or(strings.Join(got.Weights, ""), "all"); got.Iterations != c.iterations || got.ValidateEvery != c.every || got.Inducing != c.inducing || weights != c.weights {
+			t.Errorf("%v, %+v: %d iterations, validated every %d, %d inducing points, weights %s, expected %d, %d, %d and %s", c.form, c.s,
+				got.Iterations, got.ValidateEvery, got.Inducing, weights, c.iterations, c.every, c.inducing, c.weights)
 		}
 	}
 }

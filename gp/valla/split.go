@@ -45,7 +45,7 @@ const (
 // and the second is ν. A₀ = L₀L₀ᵀ and ν are found from 10,000 rows at most, each of which
 // stands for several then.
 func (f *fitting) split(ctx context.Context) error {
-	if !likelihood.Noisy(f.lik) || *f.s.Alpha == 0 {
+	if !f.splits() {
 		return nil
 	}
 	e := sampled(f.p.Train, maxSplit, f.r.Seed, splitStream)
@@ -57,6 +57,9 @@ func (f *fitting) split(ctx context.Context) error {
 	f.post.setSplit(root, scatter)
 	return nil
 }
+
+// splits reports whether split has something to find.
+func (f *fitting) splits() bool { return likelihood.Noisy(f.lik) && *f.s.Alpha != 0 }
 
 // evidenceRoot returns L₀ [M,M] and ν for inputs x [n,…] with the variances noise [n·C], each of which counts weight
 // times.

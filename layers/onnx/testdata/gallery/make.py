@@ -280,6 +280,7 @@ def write(name, make):
     print(name, sum(p.numel() for p in net.parameters()), y.shape)
 
 
-for name, make in gallery.items():
-    if len(sys.argv) < 3 or name in sys.argv[2:]:
-        write(name, make)
+if __name__ == "__main__":
+    for name, make in gallery.items():
+        if len(sys.argv) < 3 or name in sys.argv[2:]:
+            write(name, make)

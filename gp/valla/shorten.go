@@ -1,0 +1,114 @@
+package valla
+
+import (
+	"errors"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+)
+
+const (
+	// The steps of a fit take affordable operations together, a minute or two on one core, but there are costlySteps
+	// at least: these fit a ResNet-20 on CIFAR-10 in some minutes. Perceptrons on images of digits make all their steps.
+	affordable, costlySteps = 2e12, 100
+	// costly is the most operations of costlySteps, of their validations and of what follows, some four minutes on two
+	// cores. Where there are more, a fit has fewer inducing points by default.
+	costly = 1.7e13
+	// usualInducing is the number of inducing points of other fits.
+	usualInducing = 100
+	// predicted is about how many rows are predicted after a fit, for its verdict.
+	predicted = 700
+	// oneNumber is about how many operations of products take as long as one number that is computed alone.
+	oneNumber = 16
+	// mostParts is how many parts a mini-batch may have for lack of memory. Each part computes the Jacobian at the
+	// inducing points again. With more parts a fit has fewer inducing points by default.
+	mostParts = 4
+)
+
+// fewerInducing are the numbers of inducing points of costly fits, the largest first. Fewer inducing points cost less
+// accuracy than fewer rows of a mini-batch, and still fewer cost more than the last layer's weights, see docs/gallery.md.
+var fewerInducing = []int{usualInducing, 50, 20}
+
+// shorten chooses the largest number of inducing points with which a fit of costlySteps takes at most the costly
+// operations, or the smallest number where none does. It returns how many steps there may be, and whether that is so.
+func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fits bool, err error) {
+	fixed, err := still(p)
+	if err != nil {
+		return 0, false, err
+	}
+	numbers := fewerInducing
+	if s.Inducing > 0 {
+		numbers = []int{s.Inducing}
+	}
+	for _, m := range numbers {
+		s.Inducing = m
+		c, err := costOfFit(p, m, batch, fixed || s.FixInducing, limit)
+		if err != nil {
+			return 0, false, err
+		}
+		steps = int(max(costlySteps, min(affordable/max(c.flops, 1), (costly-c.after)/max(c.step, 1))))
+		if fits = c.after+costlySteps*c.step <= costly; fits {
+			break
+		}
+	}
+	return steps, fits, nil
+}
+
+// fitCost is the cost of a fit in operations of products.
+type fitCost struct {
+	flops float64 // of a step, each operation counted once, as affordable counts them
+	step  float64 // of a step with its share of the validations
+	after float64 // of the split of the variance and of the verdict
+}
+
+// costOfFit returns the cost of a fit with m inducing points and mini-batches of some rows. Where there is not enough
+// memory it exceeds what is costly.
+func costOfFit(p gp.Problem, m, batch int, fixed bool, limit int64) (c fitCost, err error) {
+	var g *inputsGraph
+	var layer *Layer
+	m = len(gp.InducingPoints(p, m))
+	few, parts := &graph.MemoryError{}, mostParts
+	size, _, err := graph.Tile("valla: a natural-gradient step", batch, (limit+1)/2, func(rows int) (int64, error) {
+		if rows*mostParts < batch {
+			return 0, few
+		}
+		var err error
+		if g, layer, _, err = plannedStep(p.Net, p.Train.X.Shape()[1:], m, rows, fixed); err != nil {
+			return 0, err
+		}
+		return g.cost.Bytes, nil
+	})
+	if err == nil {
+		parts = batch / size
+	} else if !errors.As(err, &few) {
+		return c, err
+	}
+	c.flops = work(g.cost.Each) * float64(parts)
+	c.step = heft(g.cost.Each)*float64(parts)*(1+validationShare) + matrixFlops(m)
+	if err != nil {
+		c.after = 2 * costly
+	}
+	if err != nil || costlySteps*c.step < affordable { // then predictions are cheap, too
+		return c, nil
+	}
+	seen := predicted
+	if likelihood.Noisy(p.Likelihood) {
+		seen += min(p.Train.N(), maxSplit)
+	}
+	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer}).evaluations)
+	if errors.As(err, &few) {
+		c.after = 2 * costly
+		return c, nil
+	}
+	c.after = heft(cost.Each) / float64(max(1, inputs)) * float64(seen)
+	return c, err
+}
+
+// heft is the number of operations of products that take as long as a run.
+func heft(w graph.Work) float64 { return w.Products + oneNumber*w.Elements }
+
+// matrixFlops is about how many operations a step takes for the matrices of m inducing points.
+func matrixFlops(m int) float64 {
+	return 2 * manyRungs * spectra * float64(m) * float64(m) * float64(m)
+}

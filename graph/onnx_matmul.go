@@ -9,7 +9,7 @@ import (
 
 // matMul writes op(x)·op(y) for matrices, or stacks of matrices that broadcast, where op transposes the last two axes if its flag is set.
 func (w *ONNX) matMul(x, y ONNXValue, transX, transY bool) ONNXValue {
-	if last := len(x.Shape) - 1; len(y.Shape) == 2 && !transX && last > 1 && w.joins(x.Shape[:last]) { // the rows of one matrix
+	if last := len(x.Shape) - 1; len(y.Shape) == 2 && !transX && last > 1 && joins(x.Shape[:last]) { // the rows of one matrix
 		rows := w.Reshape(x, w.product(x.Shape[:last]), x.Shape[last])
 		z := w.matMul(rows, y, false, transY)
 		return w.Reshape(z, append(slices.Clone(x.Shape[:last]), z.Shape[1])...)
@@ -56,7 +56,7 @@ func (w *ONNX) gemm(x, y ONNXValue, transX, transY bool) ONNXValue {
 }
 
 // joins reports whether axes can be one, at most one of which may be free.
-func (w *ONNX) joins(s []Extent) bool {
+func joins(s []Extent) bool {
 	free := slices.DeleteFunc(slices.Clone(s), func(e Extent) bool { return !e.free() })
 	return len(free) <= 1
 }

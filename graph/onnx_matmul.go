@@ -17,13 +17,13 @@ func (w *ONNX) matMul(x, y ONNXValue, transX, transY bool) ONNXValue {
 	if len(x.Shape) == 2 && len(y.Shape) == 2 {
 		return w.gemm(x, y, transX, transY)
 	}
-	x, y = w.apart(x), w.apart(y)
 	if transX {
 		x = w.swapped(x)
 	}
 	if transY {
 		y = w.swapped(y)
 	}
+	x, y = w.apart(x), w.apart(y)
 	long, short := x.Shape, y.Shape
 	if len(long) < len(short) {
 		long, short = short, long
@@ -61,8 +61,9 @@ func joins(s []Extent) bool {
 	return len(free) <= 1
 }
 
-// apart puts a node between an operand of a MatMul in float64 and what is before: ONNX Runtime 1.30 makes a factor before or behind MatMul,
-// but not Gemm, a setting of that product, which is a number of float32.
+// apart puts a node between an operand of a MatMul in float64 and what is before. ONNX Runtime makes a factor before or behind MatMul, but
+// not Gemm, a setting of that product, which is a number of float32. It joins a transpose before MatMul to an operator that version 1.23
+// has for float32 alone.
 func (w *ONNX) apart(x ONNXValue) ONNXValue {
 	if w.dt == tensor.Float32 {
 		return x

@@ -145,7 +145,7 @@ func (b *Builder) Sin(x *Node) *Node {
 
 // Cos returns cos x, x in radians.
 func (b *Builder) Cos(x *Node) *Node {
-	return b.pointwise(Pointwise{Name: "cos", ONNX: operator("Cos"), F32: kernel.Cos[float32], F64: kernel.Cos[float64],
+	return b.pointwise(Pointwise{Name: "cos", ONNX: cosONNX, F32: kernel.Cos[float32], F64: kernel.Cos[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Neg(b.Mul(ct, b.Sin(x))) }}, x)
 }
 
@@ -251,4 +251,13 @@ func sigmoidONNX(w *ONNX, x string) string {
 	}
 	below := w.Node("Exp", nil, w.Node("Neg", nil, x))
 	return w.Node("Div", nil, w.Number(1), w.Node("Add", nil, below, w.Number(1)))
+}
+
+// cosONNX is an operator in float32. In float64, which ONNX Runtime 1.23 does not have, it is 1 − 2 sin²(x/2).
+func cosONNX(w *ONNX, x string) string {
+	if w.dt == tensor.Float32 {
+		return w.Node("Cos", nil, x)
+	}
+	half := w.Node("Sin", nil, w.Node("Mul", nil, x, w.Number(0.5)))
+	return affineONNX(-2, 1)(w, w.Node("Mul", nil, half, half))
 }

@@ -16,7 +16,7 @@ const Variable = "VALLA_ONNXRUNTIME"
 var ErrAbsent = errors.New("onnxruntime is not available")
 
 // leastMinor is the first version 1.x whose interface has all that is used here, see version.
-const leastMinor = 17
+const leastMinor = 18
 
 // usual are the names under which the library is looked for without a path.
 var usual = []string{"libonnxruntime.so.1", "libonnxruntime.so", "libonnxruntime.dylib", "/opt/homebrew/lib/libonnxruntime.dylib"}

@@ -6,15 +6,16 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
 )
 
 const (
 	// The steps of a fit take affordable operations together, a minute or two on one core, but there are costlySteps
 	// at least: these fit a ResNet-20 on CIFAR-10 in some minutes. Perceptrons on images of digits make all their steps.
 	affordable, costlySteps = 2e12, 100
-	// costly is the most operations of costlySteps, of their validations and of what follows, some four minutes on two
-	// cores. Where there are more, a fit has fewer inducing points by default.
-	costly = 1.7e13
+	// costly is the most operations of costlySteps, of their validations and of what follows, in float64 and in float32:
+	// some four minutes on two cores. Where there are more, a fit has fewer inducing points by default.
+	costly, costlySingle = 1e13, 1.7e13
 	// usualInducing is the number of inducing points of other fits.
 	usualInducing = 100
 	// predicted is about how many rows are predicted after a fit, for its verdict.
@@ -37,7 +38,10 @@ func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fit
 	if err != nil {
 		return 0, false, err
 	}
-	numbers := fewerInducing
+	numbers, most := fewerInducing, costly
+	if p.Dtype() == tensor.Float32 {
+		most = costlySingle
+	}
 	if s.Inducing > 0 {
 		numbers = []int{s.Inducing}
 	}
@@ -47,8 +51,8 @@ func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fit
 		if err != nil {
 			return 0, false, err
 		}
-		steps = int(max(costlySteps, min(affordable/max(c.flops, 1), (costly-c.after)/max(c.step, 1))))
-		if fits = c.after+costlySteps*c.step <= costly; fits {
+		steps = int(max(costlySteps, min(affordable/max(c.flops, 1), (most-c.after)/max(c.step, 1))))
+		if fits = c.after+costlySteps*c.step <= most; fits {
 			break
 		}
 	}
@@ -87,9 +91,9 @@ func costOfFit(p gp.Problem, m, batch int, fixed bool, limit int64) (c fitCost, 
 	c.flops = work(g.cost.Each) * float64(parts)
 	c.step = heft(g.cost.Each)*float64(parts)*(1+validationShare) + matrixFlops(m)
 	if err != nil {
-		c.after = 2 * costly
+		c.after = 2 * costlySingle
 	}
-	if err != nil || costlySteps*c.step < affordable { // then predictions are cheap, too
+	if err != nil || costlySteps*c.step*float64(max(1, p.Outputs()/fewOutputs)) < affordable { // then predictions are cheap, too
 		return c, nil
 	}
 	seen := predicted
@@ -98,7 +102,7 @@ func costOfFit(p gp.Problem, m, batch int, fixed bool, limit int64) (c fitCost, 
 	}
 	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer}).evaluations)
 	if errors.As(err, &few) {
-		c.after = 2 * costly
+		c.after = 2 * costlySingle
 		return c, nil
 	}
 	c.after = heft(cost.Each) / float64(max(1, inputs)) * float64(seen)

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -83,7 +84,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 		e.Method = CalibrateTemperature
 		base := m.Uncalibrated()
 		out.Laws = base.Laws
-		out.Calibration, e.Facts, err = base.tempered(ctx, judges)
+		out.Calibration, e.Record, err = base.tempered(ctx, judges)
 	case CalibrateVector:
 		out.Calibration, e.Facts, err = m.Uncalibrated().vector(ctx, judges)
 	case CalibrateConformal:
@@ -98,7 +99,8 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 		return nil, err
 	}
 	e.UsualSpread = m.UsualSpread() * out.deviations() / m.deviations()
-	e.Rows, e.Label, e.Notes = rows.N(), out.String(), append(m.familiar(rows.N()), out.doubts(e.Method, rows.N())...)
+	e.Rows, e.Label = rows.N(), out.String()
+	e.Notes = append(append(e.Notes, m.familiar(rows.N())...), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return out, nil
@@ -147,19 +149,27 @@ func calibrationPasses(method string) int {
 	return 3
 }
 
-// tempered finds the temperature of a model without a calibration.
-func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
-	find := m.deviation
-	if m.classifies() {
-		find = m.logitTemperature
-	}
-	t, err := find(ctx, rows)
-	if err != nil {
-		return nil, nil, err
+// tempered finds the temperature of a model without a calibration. Where none is best it is 1, and a note says why.
+func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, gp.Record, error) {
+	t, err := m.bestTemperature(ctx, rows)
+	var r gp.Record
+	if errors.Is(err, calibrate.ErrEdge) {
+		t, r.Notes = 1, []string{fmt.Sprintf("The temperature stays 1: %v.", err)}
+	} else if err != nil {
+		return nil, r, err
 	}
 	c := &Calibration{Temperature: t}
 	gain, err := m.gain(ctx, rows, c)
-	return c, append([]gp.Fact{{Name: "temperature", Value: t}}, gain...), err
+	r.Facts = append([]gp.Fact{{Name: "temperature", Value: t}}, gain...)
+	return c, r, err
+}
+
+// bestTemperature finds the temperature of a model without a calibration.
+func (m *Model) bestTemperature(ctx context.Context, rows jury) (float64, error) {
+	if m.classifies() {
+		return m.logitTemperature(ctx, rows)
+	}
+	return m.deviation(ctx, rows)
 }
 
 // chooseLaws gives the model, which has no calibration, the laws of residuals that examples choose.

@@ -165,18 +165,22 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	alone, err := m.alone(ctx, p.Validation, rows)
+	posterior, err := m.judged(ctx, jury)
+	if err != nil {
+		return m.cannotPredict(err)
+	}
+	rivals, err := m.rivals(ctx, p.Validation, rows)
 	if err != nil {
 		return err
 	}
-	network, posterior, err := m.both(ctx, alone, jury)
+	rival, network, err := best(ctx, rivals, jury)
 	if err != nil {
 		return err
 	}
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
-	e.Verdict.MAPLaw, e.MAPLaws = families(alone.Laws), alone.Laws
+	e.Verdict.MAPWith, e.MAPLaws, e.MAPTemperature = rival.with, rival.model.Laws, rival.model.temperature()
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {

@@ -117,30 +117,8 @@ func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 	return nil
 }
 
-// alone returns the network alone, with laws of the families that the posterior has, fitted to the same examples: its
-// predictive distributions differ from those of the posterior by the variances alone.
-func (m *Model) alone(ctx context.Context, e *gp.Examples, d division) (*Model, error) {
-	out := m.MAP()
-	if m.Laws == nil {
-		return out, nil
-	}
-	all, err := out.residuals(ctx, *e, d.order)
-	if err != nil || all == nil {
-		return out, err
-	}
-	laws := make([]law.Law, len(all))
-	for t, r := range all {
-		if laws[t], _, err = law.Fit(ctx, r, law.Options{Family: m.Laws[t].Family, Own: law.OwnNever}); err != nil {
-			return nil, fmt.Errorf("law of the residuals of %q: %w", m.Task.Targets()[t], err)
-		}
-		laws[t] = laws[t].Remembering()
-	}
-	out.Laws = laws
-	return out, nil
-}
-
-// families names the families of laws, each once; "" where all are Gaussian.
-func families(laws []law.Law) string {
+// lawNames names the families of laws, each once; "" where all are Gaussian.
+func lawNames(laws []law.Law) string {
 	var names []string
 	for _, l := range laws {
 		if l.Family != law.Gaussian && !slices.Contains(names, l.Family) {

@@ -83,8 +83,9 @@ type Event struct {
 	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
 	Marks []uint64 `json:"marks,omitempty"`
 	// MAPLaws are the laws of the residuals of the network alone [T] with which the verdict judges it, see [Model.Alone];
-	// nil means Gaussians.
-	MAPLaws []law.Law `json:"map_laws,omitempty"`
+	// nil means Gaussians. MAPTemperature is its temperature; 0 and 1 mean none.
+	MAPLaws        []law.Law `json:"map_laws,omitempty"`
+	MAPTemperature float64   `json:"map_temperature,omitempty"`
 	gp.Record
 }
 
@@ -108,18 +109,20 @@ func (m *Model) MAP() *Model {
 	return c
 }
 
-// Alone returns the network alone as the verdict of the last fit judges it: with laws of the residuals of the families
-// that the posterior has, or the model of MAP where these are Gaussian. The difference of its log density and the log
-// density of the posterior has no heavier tails than each of the two.
+// Alone returns the network alone as the verdict of the last fit judges it, with the law or the temperature that makes it
+// best; see [Verdict].
 func (m *Model) Alone() *Model {
 	c := m.MAP()
 	for _, e := range m.History {
-		if e.Action == ActionFit && m.Posterior != nil {
-			c.Laws = e.MAPLaws
+		if e.Action != ActionFit || m.Posterior == nil {
+			continue
+		}
+		if c.Laws = e.MAPLaws; e.MAPTemperature > 0 && e.MAPTemperature != 1 {
+			c.Calibration = &Calibration{Temperature: e.MAPTemperature}
 		}
 	}
-	if c.checkLaws() != nil { // of a file that another program has changed
-		c.Laws = nil
+	if c.checkLaws() != nil || c.checkCalibration() != nil { // of a file that another program has changed
+		return m.MAP()
 	}
 	return c
 }
@@ -144,7 +147,7 @@ func (m *Model) copied() *Model {
 func (m *Model) String() string {
 	name := "MAP"
 	if m.Posterior == nil {
-		if law := families(m.Laws); law != "" {
+		if law := lawNames(m.Laws); law != "" {
 			name += " + " + law
 		}
 		return name + m.Calibration.suffix()

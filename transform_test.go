@@ -121,9 +121,10 @@ func TestTargetTransformTruth(t *testing.T) {
 	if nll := evaluated(t, salesModel(t, set, "", &laplace.Settings{}, ""), fresh); nll < truth+0.1 {
 		t.Errorf("NLL %g without the transform", nll)
 	}
-	v := fit(t, m, set, FitOptions{Settings: &laplace.Settings{}, Judge: fresh}).History[1].Verdict
+	f := fit(t, m, set, FitOptions{Settings: &laplace.Settings{}, Judge: fresh})
+	v := f.History[1].Verdict
 	near(t, "NLL of the verdict", v.NLL, evaluated(t, m, fresh), 1e-12)
-	near(t, "NLL of the network in the verdict", v.MAPNLL, evaluated(t, m.MAP(), fresh), 1e-12)
+	near(t, "NLL of the network in the verdict", v.MAPNLL, evaluated(t, f.Alone(), fresh), 1e-12)
 	p := predict(t, m, fresh.X)
 	square, truly := 0.0, 0.0 // squared errors of the mean, and of the true mean
 	for i, y := range fresh.Y.Float64s() {

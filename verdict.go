@@ -16,14 +16,14 @@ import (
 // [FitOptions] choose. NLLs are means over the rows, in the units of the data.
 type Verdict struct {
 	Rows          int     `json:"rows"`           // number of rows that judge
-	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network with its noise and MAPLaw
+	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network alone with what MAPWith says
 	NLL           float64 `json:"nll"`            // negative log-likelihood of the posterior
 	StandardError float64 `json:"standard_error"` // standard error of NLL − MAPNLL, from the rows' differences
 	Better        bool    `json:"better"`         // NLL is smaller than MAPNLL
-	// MAPLaw names the law of the residuals of the network alone, which the rows that have chosen the law of the posterior
-	// fit: the same family, so that the difference shows what the posterior adds. "" means the Gaussian. A Gaussian
-	// would give rows far outside so much weight that the standard error would be too small.
-	MAPLaw string `json:"map_law,omitempty"`
+	// MAPWith says what the rows that have chosen for the fit give the network alone: "one noise", "one temperature", a law
+	// such as "the law student-t", or "" for nothing. It is the choice with the smallest NLL, which one would take without a
+	// posterior; all are the better, the more rows have chosen.
+	MAPWith string `json:"map_with,omitempty"`
 
 	MAPECE      float64 `json:"map_ece,omitempty"`      // expected calibration error of the network, in classification
 	ECE         float64 `json:"ece,omitempty"`          // expected calibration error of the posterior
@@ -71,11 +71,11 @@ func (v *Verdict) String() string {
 	case v.Seen:
 		rows = "rows that training or fit may have used"
 	}
-	law := ""
-	if v.MAPLaw != "" {
-		law = ", both with the law " + v.MAPLaw
+	alone := "the network alone"
+	if v.MAPWith != "" {
+		alone += " with " + v.MAPWith
 	}
-	text := fmt.Sprintf("%s the network alone: NLL %.4f instead of %.4f (± %.2g%s) on %d %s", how, v.NLL, v.MAPNLL, v.StandardError, law, v.Rows, rows)
+	text := fmt.Sprintf("%s %s: NLL %.4f instead of %.4f (± %.2g) on %d %s", how, alone, v.NLL, v.MAPNLL, v.StandardError, v.Rows, rows)
 	if v.MAPCoverage > 0 || v.Coverage > 0 {
 		text += fmt.Sprintf("; 95 %% intervals hold %.1f %% of them instead of %.1f %%", 100*v.Coverage, 100*v.MAPCoverage)
 	}
@@ -116,17 +116,6 @@ func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 	}
 	j.nlls, err = m.Task.NLLs(j.Prediction, rows.y)
 	return j, err
-}
-
-// both predicts the rows of a verdict by the network alone and by the posterior.
-func (m *Model) both(ctx context.Context, alone *Model, rows jury) (network, posterior judged, err error) {
-	if network, err = alone.judged(ctx, rows); err != nil {
-		return network, posterior, err
-	}
-	if posterior, err = m.judged(ctx, rows); err != nil {
-		err = m.cannotPredict(err)
-	}
-	return network, posterior, err
 }
 
 // judge compares predictions of the network alone with predictions of the posterior.

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -10,12 +11,15 @@ import (
 // Bounds of the temperatures.
 const least, most = 1e-2, 1e2
 
+// ErrEdge is the error where no number between bounds corrects best.
+var ErrEdge = errors.New("no correction is best")
+
 // Temperature returns the T that minimises the negative log-likelihood of classes when the
 // logits are divided by T (Guo et al. 2017). The logits of n rows are Gaussian with means and variances [n,C]; without
 // a posterior the variances are 0. The probabilities come from the probit approximation, softmax(f/√(T² + (π/8) Q)).
 // labels [n] are the true classes.
 //
-// It is an error if no T from 0.01 to 100 is best. If all rows are classified correctly, the best T is 0; if the
+// The error is an [ErrEdge] if no T from 0.01 to 100 is best. If all rows are classified correctly, the best T is 0; if the
 // logits say nothing about the classes, the best T is infinite.
 func Temperature(mean, variance []float64, labels []int) (float64, error) {
 	nll := func(logT float64) float64 { return temperatureNLL(mean, variance, labels, math.Exp(logT)) }
@@ -30,9 +34,9 @@ func Temperature(mean, variance []float64, labels []int) (float64, error) {
 	}
 	switch {
 	case value >= lowest:
-		return 0, fmt.Errorf("the negative log-likelihood falls down to the temperature %g: either all calibration rows are classified correctly, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", least)
+		return 0, fmt.Errorf("%w: the negative log-likelihood falls down to the temperature %g: either all calibration rows are classified correctly, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", ErrEdge, least)
 	case value >= highest:
-		return 0, fmt.Errorf("the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", float64(most))
+		return 0, fmt.Errorf("%w: the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", ErrEdge, float64(most))
 	}
 	return math.Exp(kernel.Golden(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
 }
@@ -55,7 +59,8 @@ func temperatureNLL(mean, variance []float64, labels []int, temperature float64)
 }
 
 // Deviation returns the factor of all standard deviations that minimises the negative log-likelihood of a regression:
-// the root of the mean of (y − μ)²/v over the rows and targets, for means μ, variances v and targets y, [n,T] each.
+// the root of the mean of (y − μ)²/v over the rows and targets, for means μ, variances v and targets y, [n,T] each. The
+// error is an [ErrEdge] if this is 0 or infinite.
 func Deviation(mean, variance, y []float64) (float64, error) {
 	sum := 0.0
 	for i, v := range y {
@@ -63,7 +68,7 @@ func Deviation(mean, variance, y []float64) (float64, error) {
 	}
 	t := math.Sqrt(sum / float64(len(y)))
 	if !(t > 0) || math.IsInf(t, 0) {
-		return 0, fmt.Errorf("the best factor of the standard deviations is %g, expected a positive number: are these rows predicted exactly?", t)
+		return 0, fmt.Errorf("%w: the best factor of the standard deviations is %g, expected a positive number: are these rows predicted exactly?", ErrEdge, t)
 	}
 	return t, nil
 }

@@ -46,20 +46,29 @@ type Verdict struct {
 // the probability of a target by a thousandth of itself. With many rows the standard error is often far below it.
 const LeastDifference = 0.001
 
-// Worse reports whether the posterior is worse than the network alone by more than the
-// standard error, and by more than LeastDifference.
-func (v *Verdict) Worse() bool { return v.NLL-v.MAPNLL > max(v.StandardError, LeastDifference) }
+// telling is how many standard errors the difference of two mean NLLs must have before a verdict says which is better.
+const telling = 2
 
-// String is one line, without the advice. Where the NLL is smaller by no more than the standard error
-// the posterior is hardly better.
+// clearly reports whether an NLL lies below another clearly, and by more than LeastDifference.
+func (v *Verdict) clearly(below, other float64) bool {
+	return other-below > max(telling*v.StandardError, LeastDifference)
+}
+
+// Clearly reports whether the posterior is better than the network alone by more than two standard errors, and by more than
+// LeastDifference. Where it is neither better nor [Verdict.Worse], the rows cannot tell.
+func (v *Verdict) Clearly() bool { return v.clearly(v.NLL, v.MAPNLL) }
+
+// Worse reports whether the posterior is worse than the network alone by more than two standard errors, and by more than
+// LeastDifference.
+func (v *Verdict) Worse() bool { return v.clearly(v.MAPNLL, v.NLL) }
+
+// String is one line, without the advice.
 func (v *Verdict) String() string {
-	how := "no better than"
-	switch d := v.MAPNLL - v.NLL; {
-	case math.Abs(d) <= LeastDifference:
+	how := "cannot be told from"
+	switch {
+	case math.Abs(v.MAPNLL-v.NLL) <= LeastDifference:
 		how = "as good as"
-	case v.Better && d <= v.StandardError:
-		how = "hardly better than"
-	case v.Better:
+	case v.Clearly():
 		how = "better than"
 	case v.Worse():
 		how = "worse than"

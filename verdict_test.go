@@ -123,15 +123,15 @@ func TestWorse(t *testing.T) {
 	if !better.Better || better.Worse() || better.Advice != "" || !strings.HasPrefix(better.String(), "better than the network alone") {
 		t.Errorf("verdict %+v", better)
 	}
-	grid := &Verdict{NLL: 2, MAPNLL: 1, StandardError: 0.5}
+	grid := &Verdict{NLL: 2.1, MAPNLL: 1, StandardError: 0.5}
 	grid.advise("lla", map[string]any{"hyper": "grid"})
 	if !grid.Worse() || strings.Contains(grid.Advice, "hyper=grid") || !strings.Contains(grid.Advice, "another method") {
 		t.Errorf("advice after a grid: %q", grid.Advice)
 	}
-	if hardly := (&Verdict{NLL: 1, MAPNLL: 1.4, StandardError: 0.5, Better: true}); !strings.HasPrefix(hardly.String(), "hardly better than") {
+	if hardly := (&Verdict{NLL: 1, MAPNLL: 1.4, StandardError: 0.5, Better: true}); hardly.Clearly() || !strings.HasPrefix(hardly.String(), "cannot be told from the network alone: ") {
 		t.Errorf("smaller within the standard error: %v", hardly)
 	}
-	if even := (&Verdict{NLL: 1.4, MAPNLL: 1, StandardError: 0.5}); even.Worse() || !strings.HasPrefix(even.String(), "no better than") {
+	if even := (&Verdict{NLL: 1.4, MAPNLL: 1, StandardError: 0.5}); even.Worse() || !strings.HasPrefix(even.String(), "cannot be told from ") {
 		t.Errorf("within the standard error: %v", even)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,55 +13,61 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/fixture"
 )
 
-// absurd are numbers that no request for rows, samples, points or steps can mean, as flags have them.
-var absurd = []string{"-1", "1000000000", "1000000000000"}
+// absurd are numbers that no request for rows, samples, scales, sizes or times can mean, for each kind of flags.
+var absurd = map[string][]string{
+	"INT":    {"-1", "1000000000", "1000000000000"},
+	"NUMBER": {"-1", "0", "1000000000000", "1e300", "-1e300", "1e-300", "NaN", "Inf"},
+	"SIZE":   {"-1", "0", "1", "9000000000GiB"},
+	"TIME":   {"-1s", "0s", "1ns", "2000000h"},
+}
 
 // absurdMemory is the most memory of a command with an absurd number in MiB: it is refused before it takes memory, or works
 // with what it needs at a time.
 const absurdMemory = 400
 
-// absurdFlags returns command lines that end with a flag that wants an integer.
-func absurdFlags() (lines []string) {
-	for _, m := range method.All() {
-		for _, name := range integers(reflect.TypeOf(m.New()).Elem()) {
-			lines = append(lines, "fit train.csv --model map.valla --out x.valla --method "+m.Name+" --"+name)
-		}
-	}
-	const train, predict, compare = "train train.csv --out x.valla", "predict test.csv --model m.valla --out p.csv", "compare train.csv --model map.valla --time 1s"
-	return append(lines, train+" --hidden", train+" --iterations", train+" --batch-size", train+" --seed", train+" --patience", train+" --validate-every",
-		predict+" --samples", predict+" --seed", compare+" --seed", "fit train.csv --model map.valla --out x.valla --seed",
-		"serve --model m.valla --listen 127.0.0.1:0 --max-rows", "serve --model m.valla --listen 127.0.0.1:0 --queue", "serve --model m.valla --listen 127.0.0.1:0 --batch-rows",
-		"serve --model m.valla --listen 127.0.0.1:0 --max-body", "serve --model m.valla --listen 127.0.0.1:0 --max-answer")
-}
+// numbered are the lines of a help that begin a flag for a number.
+var numbered = regexp.MustCompile(`(?m)^ +(--[a-z0-9.-]+) \[?(INT|NUMBER|SIZE|TIME)\b(.*)`)
 
-// integers returns the settings of a struct that are integers.
-func integers(of reflect.Type) (names []string) {
-	for i := range of.NumField() {
-		f := of.Field(i)
-		if f.Anonymous && f.Type.Kind() == reflect.Struct {
-			names = append(names, integers(f.Type)...)
-			continue
-		}
-		kind := f.Type
-		if kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice {
-			kind = kind.Elem()
-		}
-		if name := f.Tag.Get("set"); name != "" && kind.Kind() == reflect.Int {
-			names = append(names, name)
+// absurdLines returns command lines that end with an absurd number, for each flag that the helps of commands have.
+func absurdLines(t *testing.T, dir string) (lines []string) {
+	t.Helper()
+	commands := []string{
+		"train train.csv --out x.valla", "predict test.csv --model m.valla --out p.csv", "compare train.csv --model map.valla --budget 1s",
+		"eval test.csv --model m.valla", "calibrate test.csv --model m.valla --out x.valla", "update test.csv --model m.valla --out x.valla",
+		"report test.csv --model m.valla --out x.html", "export m.valla --out x.onnx", "serve --model m.valla --listen 127.0.0.1:0",
+	}
+	for _, m := range method.All() {
+		commands = append(commands, "fit train.csv --model map.valla --out x.valla --method "+m.Name)
+	}
+	for _, name := range likelihood.Names() {
+		commands = append(commands, "train train.csv --out x.valla --likelihood "+name)
+	}
+	seen := make(map[string]bool)
+	for _, c := range commands {
+		help := must(t, dir, append(strings.Fields(c), "--help")...)
+		for _, f := range numbered.FindAllStringSubmatch(help, -1) {
+			flag, verb := f[1], strings.Fields(c)[0]
+			if of := verb + flag + f[3]; !seen[of] { // other methods share flags
+				seen[of] = true
+				for _, number := range absurd[f[2]] {
+					lines = append(lines, c+" "+flag+"="+number)
+				}
+			}
 		}
 	}
-	return names
+	return lines
 }
 
 // TestAbsurdNumbers: a command with an absurd number ends with one line, or works on and ends when it is interrupted, and
-// takes little memory. The ordinary test tries every seventh command line.
+// takes little memory. The ordinary test tries one command line of 37.
 func TestAbsurdNumbers(t *testing.T) {
 	dir := fitted(t)
-	next, every := make(chan string), 7
+	next, every := make(chan string), 37
 	if fixture.Long() {
 		every = 1
 	}
@@ -75,11 +81,9 @@ func TestAbsurdNumbers(t *testing.T) {
 			}
 		})
 	}
-	for i, line := range absurdFlags() {
-		for k, number := range absurd {
-			if (i*len(absurd)+k)%every == 0 {
-				next <- line + "=" + number
-			}
+	for i, line := range absurdLines(t, dir) {
+		if i%every == 0 {
+			next <- line
 		}
 	}
 	close(next)

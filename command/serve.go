@@ -237,8 +237,14 @@ func (c *serveCommand) checkLimits() error {
 	if c.o.BatchDelay < 0 || c.grace < 0 || c.patience < 0 {
 		return settings.Errorf("--batch-delay %v, --grace %v, --patience %v, expected none below 0", c.o.BatchDelay, c.grace, c.patience)
 	}
+	if c.grace > longestGrace {
+		return settings.Errorf("--grace %v, expected at most %v", c.grace, longestGrace)
+	}
 	return nil
 }
+
+// longestGrace is the longest time in which a server that ends goes on answering.
+const longestGrace = time.Hour
 
 // certificate is a TLS certificate on disk, which is read again when its file changes.
 type certificate struct {

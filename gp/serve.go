@@ -2,6 +2,7 @@ package gp
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
@@ -14,8 +15,11 @@ func CannotServe(method string, l likelihood.Likelihood) error {
 }
 
 // CheckNoiseStd returns an error that wraps settings.ErrSetting if the setting noise-std has the value std, which
-// is not 0, and the observation model l has no noise.
+// is not 0, and the observation model l has no noise, or if its square is no positive number.
 func CheckNoiseStd(std float64, l likelihood.Likelihood) error {
+	if square := std * std; std != 0 && (square == 0 || math.IsInf(square, 0)) {
+		return settings.Errorf("noise-std %g, expected a number with a positive and finite square", std)
+	}
 	if std == 0 || likelihood.Noisy(l) {
 		return nil
 	}

@@ -150,7 +150,7 @@ func (f *fitting) chooseLambda(ctx context.Context) error {
 				nll[i] -= y[first*c+k] * math.Log(max(p, math.SmallestNonzeroFloat64))
 			}
 		}
-		*f.s.Lambda = lambda(slices.Index(nll, slices.Min(nll)))
+		*f.s.Lambda = lambda(kernel.Least(nll))
 		return nil
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -118,7 +117,7 @@ func (n *natural) scan(ctx context.Context) error {
 		return err
 	}
 	values = few.choice(values, trials)
-	best := slices.Index(values, slices.Min(values))
+	best := kernel.Least(values)
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
 }

@@ -139,7 +139,7 @@ func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (t
 			return trial{}, 0, err
 		}
 		choice := check.choice(values, all)
-		at := slices.Index(choice, slices.Min(choice))
+		at := kernel.Least(choice)
 		best, nll = all[at], values[at]
 		lo, hi = math.Sqrt(best.scale)/2, math.Sqrt(best.scale)*2
 	}

@@ -33,3 +33,14 @@ func MeanDifference(a, b []float64) (mean, standard float64) {
 	}
 	return Mean(diff), StandardError(diff)
 }
+
+// Least returns the index of the smallest number, where NaN counts as infinite; 0 if there is no smallest.
+func Least(v []float64) int {
+	at, least := 0, math.Inf(1)
+	for i, x := range v {
+		if x < least {
+			at, least = i, x
+		}
+	}
+	return at
+}

@@ -64,3 +64,16 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestLeast: NaN is never the smallest number, wherever it stands.
+func TestLeast(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		v    []float64
+		want int
+	}{{[]float64{3, 1, 2}, 1}, {[]float64{nan, 2, 1}, 2}, {[]float64{2, nan}, 0}, {[]float64{nan, nan}, 0}, {[]float64{inf, -inf, nan}, 1}} {
+		if got := Least(c.v); got != c.want {
+			t.Errorf("least of %v at %d, want %d", c.v, got, c.want)
+		}
+	}
+}

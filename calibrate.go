@@ -266,6 +266,14 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 		return nil, nil, nil, err
 	}
 	c, pass := m.Task.Size(), rows.pass()
+	if point, ok := m.gp().(gp.Point); ok { // without a covariance for each row
+		f, err := point.Mean(ctx, rows.x)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		pass(len(labels), len(labels))
+		return graph.Floats(f), make([]float64, f.Size()), labels, nil
+	}
 	err = m.eachLatent(ctx, rows.x, func(_ int, g gp.Gaussian) error {
 		if len(g.Probs) > 0 {
 			mean, variance = appendLogs(mean, g.Probs), append(variance, make([]float64, len(g.Probs))...)

@@ -20,29 +20,28 @@ type rival struct {
 	model *Model
 }
 
-// rivals returns the rivals of a fitted model. The examples that have chosen for the posterior choose their numbers, if
-// there are any.
-func (m *Model) rivals(ctx context.Context, e *gp.Examples, d division) ([]rival, error) {
-	out := []rival{{model: m.MAP()}}
-	if e == nil || !m.classifies() && !m.gaussianNumbers() {
-		return out, nil
+// rivals returns the rivals of a fitted model, the safest first. The examples that have chosen for the posterior choose
+// their numbers, if there are any.
+func (m *Model) rivals(ctx context.Context, e *gp.Examples, d division) (out []rival, err error) {
+	if e != nil && m.gaussianNumbers() {
+		if out, err = m.lawfulRivals(ctx, e, d); err != nil {
+			return nil, err
+		}
 	}
-	hot, err := m.MAP().heated(ctx, e.Rows(holdout.Spaced(e.N(), holdout.MostJudges)))
-	if err != nil {
-		return nil, err
-	}
-	if hot != nil {
+	if e != nil && (m.gaussianNumbers() || m.classifies()) {
+		hot, err := m.MAP().heated(ctx, e.Rows(holdout.Spaced(e.N(), holdout.MostJudges)))
+		if err != nil {
+			return nil, err
+		}
 		with := "one noise"
 		if m.classifies() {
 			with = "one temperature"
 		}
-		out = append(out, rival{with, hot})
+		if hot != nil {
+			out = append(out, rival{with, hot})
+		}
 	}
-	if !m.gaussianNumbers() {
-		return out, nil
-	}
-	lawful, err := m.lawfulRivals(ctx, e, d)
-	return append(out, lawful...), err
+	return append(out, rival{model: m.MAP()}), nil
 }
 
 // heated returns the model with the temperature that examples choose, or nil if no temperature is best.
@@ -93,16 +92,20 @@ func (m *Model) lawfulRivals(ctx context.Context, e *gp.Examples, d division) (o
 	return out, nil
 }
 
-// best returns the rival that predicts the rows of a verdict best, and its predictions.
+// best returns the rival that predicts the rows of a verdict best, and its predictions. A rival that comes later must be
+// better by more than a standard error: few rows do not show how much a Gaussian loses by a row far outside.
 func best(ctx context.Context, all []rival, rows jury) (take rival, judged judged, err error) {
 	for i, r := range all {
 		j, err := r.model.judged(ctx, rows)
 		if err != nil {
 			return r, j, err
 		}
-		if i == 0 || kernel.Mean(j.nlls) < kernel.Mean(judged.nlls) {
-			take, judged = r, j
+		if i > 0 {
+			if behind, by := kernel.MeanDifference(judged.nlls, j.nlls); behind <= by {
+				continue
+			}
 		}
+		take, judged = r, j
 	}
 	return take, judged, nil
 }

@@ -20,9 +20,9 @@ type Verdict struct {
 	NLL           float64 `json:"nll"`            // negative log-likelihood of the posterior
 	StandardError float64 `json:"standard_error"` // standard error of NLL − MAPNLL, from the rows' differences
 	Better        bool    `json:"better"`         // NLL is smaller than MAPNLL
-	// MAPWith says what the rows that have chosen for the fit give the network alone: "one noise", "one temperature", a law
-	// such as "the law student-t", or "" for nothing. It is the choice with the smallest NLL, which one would take without a
-	// posterior; all are the better, the more rows have chosen.
+	// MAPWith says what the rows that have chosen for the fit give the network alone, which one would take without a
+	// posterior: a law such as "the law student-t", "one noise", "one temperature", or "" for nothing. The first of these
+	// that suits the targets counts, unless another one has an NLL that is smaller by more than a standard error.
 	MAPWith string `json:"map_with,omitempty"`
 
 	MAPECE      float64 `json:"map_ece,omitempty"`      // expected calibration error of the network, in classification

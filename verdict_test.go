@@ -119,7 +119,7 @@ func TestWorse(t *testing.T) {
 	*good = *m.Task.Outputs.(*task.Regression)
 	good.NoiseVariance /= 100 // the network alone is far too sure
 	own.Task.Outputs = good
-	better := verdict(t, &own, set, FitOptions{Settings: &toySettings{Factor: m.NoiseVariance()}, Judge: wave(50, 2), Law: law.Gaussian})
+	better := verdict(t, &own, set, FitOptions{Settings: &toySettings{Factor: m.NoiseVariance()}, Judge: wave(400, 2), Law: law.Gaussian})
 	if !better.Better || better.Worse() || better.Advice != "" || !strings.HasPrefix(better.String(), "better than the network alone") {
 		t.Errorf("verdict %+v", better)
 	}

@@ -84,18 +84,28 @@ func scalars(t *testing.T, net *valla.Model, train *data.Set, seed uint64) []*va
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, how := []*valla.Model{net}, []valla.CalibrateOptions{{}}
-	if net.NoiseStds() != nil {
-		how = append(how, valla.CalibrateOptions{Method: valla.CalibrateLaw, Law: law.StudentT})
+	hot, err := net.Calibrate(t.Context(), rows, valla.CalibrateOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, o := range how {
-		m, err := net.Calibrate(t.Context(), rows, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, m)
+	if net.NoiseStds() == nil {
+		return []*valla.Model{net, hot}
 	}
-	return all
+	p, err := net.Predict(t.Context(), rows.X, valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var z []float64
+	for i, y := range rows.Y.Float64s() {
+		z = append(z, (y-p.Mean[i])/math.Sqrt(p.Variance[i]))
+	}
+	l, _, err := law.Fit(t.Context(), law.Residuals{Z: z}, law.Options{Family: law.StudentT, Own: law.OwnNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heavy := *net
+	heavy.Laws = []law.Law{l.Remembering()}
+	return []*valla.Model{net, hot, &heavy}
 }
 
 // TestTrust: default VaLLA is worse than the best of the network alone, with one scalar and with Student's t by more than

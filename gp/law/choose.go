@@ -65,10 +65,7 @@ func (c *choice) symmetric() bool { return c.options.Symmetric || c.report.Drift
 // fit returns the t of values without the rows of out. The prior of its standard deviation is worth a number of rows.
 // Where rows depend on their neighbours, every row counts less, so the prior counts more.
 func (c *choice) fit(values []float64, out part, rows float64) student {
-	if c.symmetric() {
-		return fitStudent(values, out, rows*max(1, c.report.Drift))
-	}
-	return fitPieces(values, out, rows)
+	return fitStudent(values, out, rows*max(1, c.report.Drift), c.symmetric())
 }
 
 // crossStudent returns the cross-fitted log densities of the rows under Student's t. The prior of its standard
@@ -128,7 +125,7 @@ func (c *choice) tryMixture() {
 	if !wanted && (c.options.Family != "" || c.symmetric() || len(c.scaled) < leastRich) {
 		return
 	}
-	f := mixtureFit{values: c.scaled, logs: c.logs, unit: fitStudent(c.scaled, part{}, spreadRows).scale}
+	f := mixtureFit{values: c.scaled, logs: c.logs, unit: fitStudent(c.scaled, part{}, spreadRows, true).scale}
 	parts, densities := f.cross(c.parts)
 	name := Mixture
 	if c.law.Own != nil {

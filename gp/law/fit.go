@@ -9,7 +9,7 @@ import (
 )
 
 // LeastRows is the smallest number of residuals from which a law is fitted. Fewer residuals give the Gaussian.
-const LeastRows = 10
+const LeastRows = 5
 
 // leastRich is the smallest number of residuals for which a mixture or an own scale is tried.
 const leastRich = 60

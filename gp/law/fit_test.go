@@ -200,7 +200,7 @@ func TestChoices(t *testing.T) {
 		t.Error("an own scale of features without variation")
 	}
 	few, report := fit(t, law.Residuals{Z: []float64{1, 200, -3}}, law.Options{Family: law.StudentT})
-	if !reflect.DeepEqual(few, law.Normal()) || !strings.Contains(report.String(), "3 held-out rows are fewer than 10") {
+	if !reflect.DeepEqual(few, law.Normal()) || !strings.Contains(report.String(), "3 held-out rows are fewer than 5") {
 		t.Errorf("three rows: %+v, %v", few, report)
 	}
 }

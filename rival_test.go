@@ -37,7 +37,7 @@ func TestRivals(t *testing.T) {
 		with             string // what the best rival must have; "" is not checked
 	}{
 		"numbers":      {numbers, set, wave(60, 3), wave(80, 2), []CalibrateOptions{{}, {Method: CalibrateLaw, Law: law.StudentT}}, ""},
-		"far too sure": {&sure, set, wave(60, 3), wave(80, 2), []CalibrateOptions{{}, {Method: CalibrateLaw, Law: law.StudentT}}, "one noise"},
+		"far too sure": {&sure, set, wave(60, 3), wave(80, 2), []CalibrateOptions{{}, {Method: CalibrateLaw, Law: law.StudentT}}, "the law student-t"},
 		"heavy tails":  {numbers, set, outlying(300, 3), outlying(300, 2), []CalibrateOptions{{}, {Method: CalibrateLaw, Law: law.StudentT}}, "the law student-t"},
 		"classes":      {newTestClasses(t, tensor.Float64, 3), thirds(60, 1), thirds(60, 3), thirds(80, 2), []CalibrateOptions{{}}, "one temperature"},
 	} {

@@ -1,11 +1,16 @@
 package valla
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/ensemble"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
 
@@ -41,6 +46,40 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 	}
 	out.Task.Outputs = all[0].Task.Outputs // the rows that choose have raised the noise of the first network alone
 	return out, runErr
+}
+
+// Several trains an ensemble of n networks on the table on which the network of m was trained, in the way that its history
+// tells and with the same rows held out, see [Train]. It is the deep ensemble that one could have in place of a posterior.
+// A network from elsewhere, and targets with an observation model of their own, are an error.
+func (m *Model) Several(ctx context.Context, set *data.Set, n int, report func(train.Progress)) (_ *Model, err error) {
+	defer explain("train several networks", &err)
+	at := slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionTrain })
+	if at < 0 || len(m.History) > 0 && m.History[0].Action == ActionWeights {
+		return nil, fmt.Errorf("the history does not tell how the network was trained")
+	}
+	if !m.classifies() && !m.gaussianNumbers() {
+		return nil, fmt.Errorf("the likelihood %v has parameters that each network would learn by itself", m.Task.Likelihood())
+	}
+	e := m.History[at]
+	o := TrainOptions{Seed: e.Seed, Classes: m.classifies(), TargetTransform: m.transform(), OnProgress: report}
+	given, err := json.Marshal(e.Settings)
+	if err != nil {
+		return nil, err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(given, &all); err != nil {
+		return nil, err
+	}
+	of := func(ptr any, names ...string) error {
+		some := maps.Clone(all)
+		maps.DeleteFunc(some, func(name string, _ json.RawMessage) bool { return !slices.Contains(names, name) })
+		return settings.Assign(ptr, some)
+	}
+	if err := cmp.Or(of(&o.Training, settings.Names(&o.Training)...), of(&o.Network, "dtype", "mean", "std")); err != nil {
+		return nil, err
+	}
+	o.Network.Own, o.Training.Networks = m.Form, n
+	return Train(ctx, set, o)
 }
 
 // of returns the options of network k of n, counting from 0. It has the checkpoint path.k+1.

@@ -3,6 +3,7 @@ package valla
 import (
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,39 @@ func TestCombineNoise(t *testing.T) {
 	for target, std := range all.NoiseStds() {
 		if v := std * std; math.Abs(v-want[target]) > 1e-9*want[target] {
 			t.Errorf("target %d: noise variance %g, want %g", target, v, want[target])
+		}
+	}
+}
+
+// TestSeveralAgain: one network that is trained as the history of a model tells is the model's network bit for bit, also
+// where the history comes from a file, and the first of several is.
+func TestSeveralAgain(t *testing.T) {
+	for name, o := range map[string]TrainOptions{
+		"plain":   quickTrain(),
+		"classes": {Network: Network{Hidden: []int{6}, Dtype: "float32"}, Training: Training{Iterations: 200, Optimizer: "sgd", Momentum: 0.5, WeightDecay: new(0.), Validation: new(0.2)}, Classes: true, Seed: 4},
+		"logs":    {Network: Network{Hidden: []int{6}, Mean: []float64{0, 100}, Std: []float64{2, 50}}, Training: Training{Iterations: 200, KeepLast: true, ClipNorm: 1}, TargetTransform: "log"},
+	} {
+		set := wave(200, 1)
+		if o.Classes {
+			set = thirds(200, 1)
+		}
+		m, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := loaded(t, written(t, m)).Several(t.Context(), set, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.fingerprint() != m.fingerprint() || !reflect.DeepEqual(again.Task.Outputs, m.Task.Outputs) {
+			t.Errorf("%s: another network", name)
+		}
+		two, err := m.Several(t.Context(), set, 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := two.Net.Params()[0].Value.Data(), m.Net.Params()[0].Value.Data(); !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: the first of two networks is another one", name)
 		}
 	}
 }

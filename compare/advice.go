@@ -50,7 +50,7 @@ func (c *Comparison) simplest(best Result) Result {
 // unless a calibration is better by more than a standard error. A conformal calibration is left out, because
 // its NLL is the NLL of the model that it calibrates.
 func (c *Comparison) free() (out []Result) {
-	for _, name := range []string{networkAlone, valla.CalibrateTemperature, valla.CalibrateVector} {
+	for _, name := range []string{networkAlone, valla.CalibrateTemperature, valla.CalibrateVector, valla.CalibrateLaw} {
 		i := slices.IndexFunc(c.Results, func(r Result) bool { return r.Name == name })
 		if i < 0 {
 			continue
@@ -100,6 +100,9 @@ func (c *Comparison) advice(take, best Result) string {
 	if take.FitSeconds < best.FitSeconds/2 && best.FitSeconds > 1 {
 		text += fmt.Sprintf(", in %s instead of %s", seconds(take.FitSeconds), seconds(best.FitSeconds))
 	}
+	if take.Name == deepEnsemble {
+		text += "; no posterior is needed, but each prediction takes " + fmt.Sprint(ensembleSize) + " networks, and fits of posteriors to an ensemble may be better still (valla train --networks)"
+	}
 	if c.Seen {
 		text += "; but the network may have been trained on the rows that judge, which favours small error bars"
 	}
@@ -132,6 +135,10 @@ func (r Result) title() string {
 		return "temperature scaling"
 	case valla.CalibrateVector:
 		return "vector scaling"
+	case valla.CalibrateLaw:
+		return "the network alone with a law of its residuals"
+	case deepEnsemble:
+		return "a " + r.Label
 	}
 	return r.Label
 }

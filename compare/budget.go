@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 )
 
@@ -108,6 +109,10 @@ func (c *contest) estimated(ctx context.Context, all []contender) (queue []conte
 		if one.settings != nil {
 			cost[one.name] = share
 		}
+		if one.networks > 0 {
+			cost[one.name] = float64(one.networks) * c.trained()
+			one.seconds = cost[one.name] / float64(len(c.folds)) // once for all folds
+		}
 		e, ok := one.settings.(gp.Estimator)
 		if !ok || ctx.Err() != nil {
 			queue = append(queue, one)
@@ -123,6 +128,16 @@ func (c *contest) estimated(ctx context.Context, all []contender) (queue []conte
 	}
 	slices.SortStableFunc(queue, func(a, b contender) int { return cmp.Compare(cost[a.name], cost[b.name]) })
 	return queue
+}
+
+// trained returns the seconds that the training of the network took, or 0 for a network from elsewhere.
+func (c *contest) trained() (seconds float64) {
+	for _, e := range c.m.History {
+		if e.Action == valla.ActionTrain {
+			seconds += e.Seconds
+		}
+	}
+	return seconds
 }
 
 // estimate returns the estimate of a fit with the first fold.

@@ -91,6 +91,37 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestRivals: the network with a law of its residuals, and the deep ensemble that its training makes, equal those made by
+// hand. A network from elsewhere has no deep ensemble, with the reason.
+func TestRivals(t *testing.T) {
+	m, set := trained(t)
+	held := wave(120, 7)
+	c := run(t, m, set, Options{Methods: []string{"law", "deep-ensemble"}, Held: held, Folds: 1, Seed: 5})
+	choose, judge := holdout.Halves(held, 5)
+	o := quickTrain()
+	o.Training.Networks = ensembleSize
+	deep, err := valla.Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range map[string]*valla.Model{"law": calibrated(t, m, choose, valla.CalibrateLaw), "deep-ensemble": deep} {
+		want, err := by.Evaluate(t.Context(), judge, valla.PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name+": NLL", c.get(t, name).NLL, want.NLL(), 1e-9)
+	}
+	if r := c.get(t, "deep-ensemble"); r.Label != "deep ensemble of 5" || !(r.FitSeconds > 0) || r.Settings != "networks=5" {
+		t.Errorf("%+v", r)
+	}
+	elsewhere := *m
+	elsewhere.History = []valla.Event{{Action: valla.ActionWeights}}
+	c = run(t, &elsewhere, set, Options{Methods: []string{"deep-ensemble"}, Held: held})
+	if len(c.LeftOut) != 1 || !strings.Contains(c.LeftOut[0].Reason, "the history does not tell how the network was trained") {
+		t.Errorf("left out %+v", c.LeftOut)
+	}
+}
+
 // TestCompareFolds: each row that the training has held out judges once, and its fold has chosen
 // nothing by it; classes have a vector, and sets.
 func TestCompareFolds(t *testing.T) {
@@ -174,7 +205,7 @@ func TestCompareLeavesOut(t *testing.T) {
 		t.Errorf("interrupted: %+v, error %v", c, err)
 	}
 	for want, o := range map[string]Options{
-		`contender "map2", expected one of map, temperature, vector, conformal, valla, lla, lla-kfac`: {Methods: []string{"map2"}},
+		`contender "map2", expected one of map, temperature, vector, law, conformal, deep-ensemble, valla, lla, lla-kfac`: {Methods: []string{"map2"}},
 		`contender "lla" stands twice`: {Methods: []string{"lla", "lla"}},
 		"expected none below 0":        {Budget: -1},
 		"level 1, expected":            {Level: 1},

@@ -29,10 +29,16 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 		if err != nil {
 			return out, err
 		}
-		if one.name != networkAlone {
+		switch {
+		case one.networks > 0:
+			out.FitSeconds = c.seconds
+		case one.name != networkAlone:
 			out.FitSeconds += m.History[len(m.History)-1].Seconds / float64(len(c.folds))
 		}
-		last, out.FitBytes, out.Label = m, max(out.FitBytes, bytes), m.String()
+		last, out.FitBytes = m, max(out.FitBytes, bytes)
+		if one.networks == 0 {
+			out.Label = m.String()
+		}
 		p, err := m.Predict(ctx, f.judge.X, valla.PredictOptions{})
 		if err != nil {
 			return out, err
@@ -63,6 +69,8 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *va
 	case one.calibration != "":
 		m, err = c.m.Calibrate(ctx, f.choose, valla.CalibrateOptions{Method: one.calibration})
 		return m, 0, err
+	case one.networks > 0:
+		return c.several(ctx, one)
 	case one.settings == nil:
 		return c.m, 0, ctx.Err()
 	}
@@ -76,6 +84,24 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *va
 		o.OnProgress = func(p train.Progress) { report(label, p) }
 	}
 	bytes = peak(func() { m, err = c.m.Fit(ctx, c.train, o) })
+	return m, bytes, err
+}
+
+// several returns the deep ensemble, which is the same for all folds: its networks see no rows that choose or judge, except
+// that held-out rows end their training as they ended that of the network.
+func (c *contest) several(ctx context.Context, one contender) (m *valla.Model, bytes int64, err error) {
+	if c.ensemble != nil {
+		return c.ensemble, 0, nil
+	}
+	start, report := time.Now(), func(p train.Progress) {
+		if c.o.OnProgress != nil {
+			c.o.OnProgress(one.label, p)
+		}
+	}
+	bytes = peak(func() { m, err = c.m.Several(ctx, c.set, one.networks, report) })
+	if err == nil {
+		c.ensemble, c.seconds = m, time.Since(start).Seconds()
+	}
 	return m, bytes, err
 }
 

@@ -16,7 +16,10 @@ import (
 const networkAlone = "map"
 
 // calibrations are the names of the calibrations of the network alone, the simplest first.
-var calibrations = []string{valla.CalibrateTemperature, valla.CalibrateVector, valla.CalibrateConformal}
+var calibrations = []string{valla.CalibrateTemperature, valla.CalibrateVector, valla.CalibrateLaw, valla.CalibrateConformal}
+
+// deepEnsemble is the name of the ensemble of ensembleSize networks that are trained like the network, without a posterior.
+const deepEnsemble, ensembleSize = "deep-ensemble", 5
 
 // fitted is the rank of posteriors. Calibrations have lower ranks.
 const fitted = 9
@@ -27,7 +30,8 @@ type contender struct {
 	label       string        // name in a table of scores
 	given       string        // see Result.Settings
 	calibration string        // method of Calibrate; "" means none
-	settings    gp.Settings   // settings of the method; nil for the network alone and its calibrations
+	settings    gp.Settings   // settings of the method; nil for the network alone, its calibrations and the deep ensemble
+	networks    int           // number of networks of the deep ensemble; 0 for the others
 	simpler     int           // see Result.simpler
 	seconds     float64       // estimate of one fit; 0 where there is none
 	share       time.Duration // share of the budget that was too little; 0 before the first try
@@ -44,10 +48,10 @@ var forms = []struct {
 	{"lla-last-layer", "lla", "weights", "last-layer"},
 }
 
-// Names lists the contenders of [Run]: the network alone (map), its calibrations, the methods of
+// Names lists the contenders of [Run]: the network alone (map), its calibrations, a deep ensemble, the methods of
 // [method.All] with their defaults, and two more forms of LLA.
 func Names() []string {
-	names := append([]string{networkAlone}, calibrations...)
+	names := append(append([]string{networkAlone}, calibrations...), deepEnsemble)
 	for _, how := range method.All() {
 		names = append(names, how.Name)
 		for _, f := range forms {
@@ -68,6 +72,10 @@ func newContender(name string) (contender, error) {
 	}
 	if rank := slices.Index(calibrations, name); rank >= 0 {
 		c.label, c.given, c.calibration, c.simpler = "MAP, "+name, "method="+name, name, 1+rank
+		return c, nil
+	}
+	if name == deepEnsemble {
+		c.label, c.given, c.networks = fmt.Sprintf("deep ensemble of %d", ensembleSize), fmt.Sprintf("networks=%d", ensembleSize), ensembleSize
 		return c, nil
 	}
 	of, setting, value := name, "", ""
@@ -95,7 +103,9 @@ func newContender(name string) (contender, error) {
 func (c *contest) contenders() ([]contender, error) {
 	names := c.o.Methods
 	if names == nil {
-		names = slices.DeleteFunc(Names(), func(n string) bool { return n == valla.CalibrateVector && !c.classes() })
+		names = slices.DeleteFunc(Names(), func(n string) bool {
+			return n == valla.CalibrateVector && !c.classes() || n == valla.CalibrateLaw && c.m.NoiseStds() == nil
+		})
 	}
 	names = append([]string{networkAlone}, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == networkAlone })...)
 	var out []contender

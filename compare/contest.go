@@ -24,11 +24,15 @@ const (
 type contest struct {
 	m     *valla.Model // without posterior and calibration
 	o     Options      // with its defaults
+	set   *data.Set    // table of the training
 	train *data.Set    // rows of the fits
 	folds []fold       // divisions of the other rows
 	held  bool         // fits validate with rows of the folds; otherwise each fit holds out rows as it would do alone
 	late  []contender  // contenders whose share of the budget was too small
 	out   *Comparison  // result so far
+
+	ensemble *valla.Model // deep ensemble; nil before it is trained
+	seconds  float64      // time of its training
 }
 
 // fold is a division of the rows that were held out.
@@ -54,7 +58,7 @@ func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
 	case !(o.Level > 0 && o.Level < 1):
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", o.Level)
 	}
-	c := &contest{m: m.MAP(), o: o, out: &Comparison{Level: o.Level, Targets: m.Task.Targets()}}
+	c := &contest{m: m.MAP(), o: o, set: set, out: &Comparison{Level: o.Level, Targets: m.Task.Targets()}}
 	pool, err := c.pool(set)
 	if err != nil {
 		return nil, err

@@ -47,8 +47,8 @@ func TestReason(t *testing.T) {
 // TestNames: every method is a contender, and so is each further form, behind its method.
 func TestNames(t *testing.T) {
 	names := Names()
-	if !slices.Equal(names[:4], []string{"map", "temperature", "vector", "conformal"}) {
-		t.Errorf("names begin with %q", names[:4])
+	if !slices.Equal(names[:6], []string{"map", "temperature", "vector", "law", "conformal", "deep-ensemble"}) {
+		t.Errorf("names begin with %q", names[:6])
 	}
 	for _, name := range method.Names() {
 		if !slices.Contains(names, name) {

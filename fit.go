@@ -182,6 +182,9 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	}
 	e.Verdict.MAPWith, e.MAPLaws, e.MAPTemperature = rival.with, rival.model.Laws, rival.model.temperature()
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
+	if jury.seen {
+		e.Verdict.StandardError *= SeenError
+	}
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {
 		notes, err := m.timidWarning(network, jury.y)

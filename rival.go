@@ -20,28 +20,32 @@ type rival struct {
 	model *Model
 }
 
-// rivals returns the rivals of a fitted model, the safest first. The examples that have chosen for the posterior choose
-// their numbers, if there are any.
+// rivals returns the rivals of a fitted model, the safest first: a law has a prior that few rows do not overcome, and a
+// noise or a temperature of few rows may be far off. The examples that have chosen for the posterior choose their numbers,
+// if there are any.
 func (m *Model) rivals(ctx context.Context, e *gp.Examples, d division) (out []rival, err error) {
-	if e != nil && m.gaussianNumbers() {
-		if out, err = m.lawfulRivals(ctx, e, d); err != nil {
-			return nil, err
-		}
+	numbers, plain := m.gaussianNumbers(), rival{model: m.MAP()}
+	if e == nil || !numbers && !m.classifies() {
+		return []rival{plain}, nil
 	}
-	if e != nil && (m.gaussianNumbers() || m.classifies()) {
-		hot, err := m.MAP().heated(ctx, e.Rows(holdout.Spaced(e.N(), holdout.MostJudges)))
-		if err != nil {
-			return nil, err
-		}
-		with := "one noise"
-		if m.classifies() {
-			with = "one temperature"
-		}
+	hot, err := m.MAP().heated(ctx, e.Rows(holdout.Spaced(e.N(), holdout.MostJudges)))
+	if err != nil {
+		return nil, err
+	}
+	if !numbers {
+		out = append(out, plain)
 		if hot != nil {
-			out = append(out, rival{with, hot})
+			out = append(out, rival{"one temperature", hot})
 		}
+		return out, nil
 	}
-	return append(out, rival{model: m.MAP()}), nil
+	if out, err = m.lawfulRivals(ctx, e, d); err != nil {
+		return nil, err
+	}
+	if hot != nil {
+		out = append(out, rival{"one noise", hot})
+	}
+	return append(out, plain), nil
 }
 
 // heated returns the model with the temperature that examples choose, or nil if no temperature is best.

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla"
@@ -108,20 +109,21 @@ func scalars(t *testing.T, net *valla.Model, train *data.Set, seed uint64) []*va
 	return []*valla.Model{net, hot, &heavy}
 }
 
-// TestTrust: default VaLLA is worse than the best of the network alone, with one scalar and with Student's t by more than
-// .02 in at most 3 % of the pairs of network and table, and by at most .05; verdicts that say something are right in 95 %;
-// printed and true gains differ as the standard errors say. It prints the table in docs/honest.md. It needs minutes, and runs
-// with VALLA_LONG; the ordinary test makes a few pairs.
+// TestTrust compares default VaLLA with the best of the network alone, with one scalar and with Student's t on the test rows
+// of pairs of network and table: it is better by .05 at least in the mean, and worse by more than .02 in at most 10 %.
+// Verdicts that say something are right in 95 %, and half of the differences of printed and true gains are within the
+// probable error. It prints the table in docs/honest.md. It needs minutes, and runs with VALLA_LONG.
 func TestTrust(t *testing.T) {
 	if !fixture.Long() {
-		t.Skipf("skipped without %s", fixture.LongVariable)
+		trustFew(t)
+		return
 	}
 	var all []trustPair
 	fmt.Println("| table | gain over the best scalar: under | well | over | verdicts right | of | off |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|")
 	for _, l := range trustTables() {
-		fmt.Printf("| %v |", l)
 		var of []trustPair
+		line := fmt.Sprintf("| %v |", l)
 		for network := range trustNetworks {
 			var pairs []trustPair
 			for seed := range uint64(2) {
@@ -129,27 +131,45 @@ func TestTrust(t *testing.T) {
 				t.Logf("%v, %s, seed %d: %+v, off %.2f", l, trustNetworks[network].name, seed, p, p.off())
 				pairs = append(pairs, p)
 			}
-			fmt.Printf(" %.3f |", -kernel.Mean([]float64{pairs[0].loss, pairs[1].loss}))
+			line += fmt.Sprintf(" %.3f |", -kernel.Mean([]float64{pairs[0].loss, pairs[1].loss}))
 			of = append(of, pairs...)
 		}
 		right, say, off := verdicts(of)
-		fmt.Printf(" %d | %d | %.2f |\n", right, say, off)
+		fmt.Printf("%s %d | %d | %.2f |\n", line, right, say, off)
 		all = append(all, of...)
 	}
 	checkTrust(t, all)
 }
 
-// verdicts counts the verdicts that say something, and those that are right. off is the root of the mean square of the
-// standardised differences.
+// trustFew checks the mean loss of the small tables that are made, with one network each.
+func trustFew(t *testing.T) {
+	loss, n := 0.0, 0.0
+	for _, l := range trustTables() {
+		if l.noise != nil && l.rows <= 200 {
+			p := measureTrust(t, l, 1, 0)
+			t.Logf("%v: %+v", l, p)
+			loss, n = loss+p.loss, n+1
+		}
+	}
+	if loss/n > 0.02 {
+		t.Errorf("default VaLLA is worse than the best scalar by %.3f in the mean over %g small tables", loss/n, n)
+	}
+}
+
+// verdicts counts the verdicts that say something, and those that are right. off is the median magnitude of the standardised
+// differences in units of that of a Gaussian: few rows do not show how far out a row may lie, so that the root of their mean
+// square hangs on single pairs.
 func verdicts(all []trustPair) (right, say int, off float64) {
+	var sizes []float64
 	for _, p := range all {
-		if off += p.off() * p.off() / float64(len(all)); p.clear != 0 {
+		if sizes = append(sizes, math.Abs(p.off())/0.6745); p.clear != 0 {
 			if say++; p.right() {
 				right++
 			}
 		}
 	}
-	return right, say, math.Sqrt(off)
+	slices.Sort(sizes)
+	return right, say, sizes[len(sizes)/2]
 }
 
 // checkTrust prints and checks the sums of all pairs.
@@ -163,7 +183,7 @@ func checkTrust(t *testing.T, all []trustPair) {
 	right, say, off := verdicts(all)
 	fmt.Printf("%d pairs: gain over the best scalar %.4f, worse by more than .02 in %d, by at most %.4f; %d of %d verdicts are right; off by %.2f\n",
 		len(all), -loss, worse, worst, right, say, off)
-	if float64(worse) > 0.03*float64(len(all)) || worst > 0.05 || float64(right) < 0.95*float64(say) || math.Abs(off-1) > 0.1 {
+	if float64(worse) > 0.1*float64(len(all)) || loss > -0.05 || float64(right) < 0.95*float64(say) || math.Abs(off-1) > 0.1 {
 		t.Error("the bars do not hold what they promise")
 	}
 }

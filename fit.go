@@ -165,27 +165,10 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	posterior, err := m.judged(ctx, jury)
-	if err != nil {
-		return m.cannotPredict(err)
-	}
-	rivals, err := m.rivals(ctx, p.Validation, rows)
+	network, posterior, err := m.pronounce(ctx, e, p, rows, jury)
 	if err != nil {
 		return err
 	}
-	rival, network, err := best(ctx, rivals, jury)
-	if err != nil {
-		return err
-	}
-	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
-		return fmt.Errorf("verdict: %w", err)
-	}
-	e.Verdict.MAPWith, e.MAPLaws, e.MAPTemperature = rival.with, rival.model.Laws, rival.model.temperature()
-	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
-	if jury.seen {
-		e.Verdict.StandardError *= SeenError
-	}
-	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {
 		notes, err := m.timidWarning(network, jury.y)
 		if err != nil {
@@ -199,6 +182,35 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	notes, err := m.warnings(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
 	return err
+}
+
+// pronounce completes the event of a fit by a verdict, and returns the predictions of the network alone, for classes as it is,
+// and of the posterior.
+func (m *Model) pronounce(ctx context.Context, e *Event, p gp.Problem, rows division, jury jury) (network, posterior judged, err error) {
+	if posterior, err = m.judged(ctx, jury); err != nil {
+		return network, posterior, m.cannotPredict(err)
+	}
+	rivals, err := m.rivals(ctx, p.Validation, rows)
+	if err != nil {
+		return network, posterior, err
+	}
+	take, network, err := best(ctx, rivals, jury)
+	if err != nil {
+		return network, posterior, err
+	}
+	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
+		return network, posterior, fmt.Errorf("verdict: %w", err)
+	}
+	e.Verdict.MAPWith, e.MAPLaws, e.MAPTemperature = take.with, take.model.Laws, take.model.temperature()
+	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
+	if jury.seen {
+		e.Verdict.StandardError *= SeenError
+	}
+	e.Verdict.advise(e.Method, e.Settings)
+	if network.Classes != nil && take.with != "" {
+		network, err = m.MAP().judged(ctx, jury)
+	}
+	return network, posterior, err
 }
 
 // recordable returns a record that JSON can hold: facts that are not finite become notes.

@@ -29,16 +29,8 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 		if err != nil {
 			return out, err
 		}
-		switch {
-		case one.networks > 0:
-			out.FitSeconds = c.seconds
-		case one.name != networkAlone:
-			out.FitSeconds += m.History[len(m.History)-1].Seconds / float64(len(c.folds))
-		}
 		last, out.FitBytes = m, max(out.FitBytes, bytes)
-		if one.networks == 0 {
-			out.Label = m.String()
-		}
+		c.label(&out, one, m)
 		p, err := m.Predict(ctx, f.judge.X, valla.PredictOptions{})
 		if err != nil {
 			return out, err
@@ -61,6 +53,18 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 	out.Details = out.Scores.Details()
 	out.MicrosPerRow, err = speed(ctx, last, c.folds[0].judge)
 	return out, err
+}
+
+// label gives a result the name of a model that was made for it, and adds the time that this took.
+func (c *contest) label(out *Result, one contender, m *valla.Model) {
+	if one.networks > 0 {
+		out.FitSeconds = c.seconds
+		return
+	}
+	out.Label = m.String()
+	if one.name != networkAlone {
+		out.FitSeconds += m.History[len(m.History)-1].Seconds / float64(len(c.folds))
+	}
 }
 
 // make returns the model of a contender by the rows of fold i, and the memory that its fit took.

@@ -70,7 +70,7 @@ func (v *Verdict) Worse() bool { return v.clearly(v.MAPNLL, v.NLL) }
 
 // String is one line, without the advice.
 func (v *Verdict) String() string {
-	how := "cannot be told from"
+	how := "not to be told from"
 	switch {
 	case math.Abs(v.MAPNLL-v.NLL) <= LeastDifference:
 		how = "as good as"

@@ -18,6 +18,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 )
@@ -70,7 +71,7 @@ func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}}); err != nil {
+	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Law: law.Gaussian}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(path); err != nil {

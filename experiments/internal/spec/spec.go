@@ -224,6 +224,10 @@ func (r Row) label(own string, inducing int) string {
 	return strings.Replace(r.Label, "{}", strconv.Itoa(inducing), 1)
 }
 
+// usualInducing is the number of inducing points of rows that give none, whatever a fit costs: rows of different networks
+// are compared.
+const usualInducing = "100"
+
 // combine calls with for each combination of values that begins with the chosen ones.
 func (r Row) combine(how gp.Method, chosen []string, with func(s gp.Settings, chosen []string)) error {
 	if len(chosen) < len(r.Settings) {
@@ -238,6 +242,11 @@ func (r Row) combine(how gp.Method, chosen []string, with func(s gp.Settings, ch
 	for i, v := range chosen {
 		if err := settings.Lookup(s, r.Settings[i].Name).Set(v); err != nil {
 			return settings.Errorf("%s: %w", r.Settings[i].Name, err)
+		}
+	}
+	if f := settings.Lookup(s, "inducing"); f != nil && f.Default == "" && !f.Given() {
+		if err := f.Set(usualInducing); err != nil {
+			return err
 		}
 	}
 	with(s, chosen)

@@ -237,7 +237,7 @@ func TestHash(t *testing.T) {
 	for _, same := range [][2]string{
 		{"network: {}", "network: {form: mlp, hidden: [50, 50], dtype: float64, activation: tanh}"},
 		{"map: {}", "map: {validation: 0.1, optimizer: adam, learning-rate: 0.01}"},
-		{"method: valla", "method: valla, inducing: 100, alpha: 1, optimizer: natural"},
+		{"method: valla", "method: valla, alpha: 1, optimizer: natural"},
 		{"method: valla", "method: valla, label: other"},
 		{"method: valla", "method: valla, law: gaussian"},
 		{"name: a", "name: b, about: text, seeds: 0"},

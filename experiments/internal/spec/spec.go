@@ -191,13 +191,16 @@ func (r Row) Variants() ([]Variant, error) {
 	return out, err
 }
 
+// usualInducing is the number of inducing points of rows that give none, unless a fit of them is costly.
+const usualInducing = "100"
+
 // inducingPoints returns the number of inducing points, 0 where the method has none.
 func inducingPoints(s gp.Settings) int {
 	f := settings.Lookup(s, "inducing")
 	if f == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(cmp.Or(f.Text(), f.Default))
+	n, err := strconv.Atoi(cmp.Or(f.Text(), f.Default, usualInducing))
 	if err != nil {
 		return 0
 	}
@@ -224,10 +227,6 @@ func (r Row) label(own string, inducing int) string {
 	return strings.Replace(r.Label, "{}", strconv.Itoa(inducing), 1)
 }
 
-// usualInducing is the number of inducing points of rows that give none, whatever a fit costs: rows of different networks
-// are compared.
-const usualInducing = "100"
-
 // combine calls with for each combination of values that begins with the chosen ones.
 func (r Row) combine(how gp.Method, chosen []string, with func(s gp.Settings, chosen []string)) error {
 	if len(chosen) < len(r.Settings) {
@@ -242,11 +241,6 @@ func (r Row) combine(how gp.Method, chosen []string, with func(s gp.Settings, ch
 	for i, v := range chosen {
 		if err := settings.Lookup(s, r.Settings[i].Name).Set(v); err != nil {
 			return settings.Errorf("%s: %w", r.Settings[i].Name, err)
-		}
-	}
-	if f := settings.Lookup(s, "inducing"); f != nil && f.Default == "" && !f.Given() {
-		if err := f.Set(usualInducing); err != nil {
-			return err
 		}
 	}
 	with(s, chosen)

@@ -194,7 +194,7 @@ func (m *Model) pronounce(ctx context.Context, e *Event, p gp.Problem, rows divi
 	if err != nil {
 		return network, posterior, err
 	}
-	take, network, err := best(ctx, rivals, jury)
+	take, network, err := bestRival(ctx, rivals, jury)
 	if err != nil {
 		return network, posterior, err
 	}

@@ -96,9 +96,9 @@ func (m *Model) lawfulRivals(ctx context.Context, e *gp.Examples, d division) (o
 	return out, nil
 }
 
-// best returns the rival that predicts the rows of a verdict best, and its predictions. A rival that comes later must be
+// bestRival returns the rival that predicts the rows of a verdict best, and its predictions. A rival that comes later must be
 // better by more than a standard error: few rows do not show how much a Gaussian loses by a row far outside.
-func best(ctx context.Context, all []rival, rows jury) (take rival, judged judged, err error) {
+func bestRival(ctx context.Context, all []rival, rows jury) (take rival, judged judged, err error) {
 	for i, r := range all {
 		j, err := r.model.judged(ctx, rows)
 		if err != nil {

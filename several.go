@@ -54,7 +54,7 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 func (m *Model) Several(ctx context.Context, set *data.Set, n int, report func(train.Progress)) (_ *Model, err error) {
 	defer explain("train several networks", &err)
 	at := slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionTrain })
-	if at < 0 || len(m.History) > 0 && m.History[0].Action == ActionWeights {
+	if at < 0 || m.History[0].Action == ActionWeights {
 		return nil, fmt.Errorf("the history does not tell how the network was trained")
 	}
 	if !m.classifies() && !m.gaussianNumbers() {

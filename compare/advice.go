@@ -101,7 +101,7 @@ func (c *Comparison) advice(take, best Result) string {
 		text += fmt.Sprintf(", in %s instead of %s", seconds(take.FitSeconds), seconds(best.FitSeconds))
 	}
 	if take.Name == deepEnsemble {
-		text += "; no posterior is needed, but each prediction takes " + fmt.Sprint(ensembleSize) + " networks, and fits of posteriors to an ensemble may be better still (valla train --networks)"
+		text += fmt.Sprintf("; no posterior is needed, but each prediction takes %d networks, and fits of posteriors to an ensemble may be better still (valla train --networks)", ensembleSize)
 	}
 	if c.Seen {
 		text += "; but the network may have been trained on the rows that judge, which favours small error bars"

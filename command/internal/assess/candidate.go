@@ -27,9 +27,9 @@ type candidate struct {
 	scores valla.Scores      // scores of p against y
 }
 
-// Models returns the network of m alone and, if m has them, the network with a law of the residuals, the network with the
-// posterior and the calibrated model. The last of these predicts as m does. The index network has the model with
-// which m is to be compared, see valla.Model.Alone.
+// Models returns the network of m alone and, if m has them, the network with what the verdict gave it, the network with
+// the posterior and the calibrated model. The second is there where m has a law of the residuals. The last of these
+// predicts as m does. The index network has the model with which m is to be compared, see valla.Model.Alone.
 func Models(m *valla.Model) (all []*valla.Model, network int) {
 	all = []*valla.Model{m.MAP()}
 	if alone := m.Alone(); m.Laws != nil && (alone.Laws != nil || alone.Calibration != nil) {

@@ -20,8 +20,8 @@ type pieces struct {
 }
 
 // fitStudent returns the t of highest posterior density for values without the rows of out, which is symmetric or of two
-// pieces. The prior of its standard deviation is worth a number of rows. The search starts where V is true, and where the
-// values say that it is not. It ends within about 0.01 of the highest log density.
+// pieces. The prior of its standard deviation is worth a number of rows. The search ends within about
+// 0.01 of the highest log density.
 func fitStudent(values []float64, out part, rows float64, symmetric bool) student {
 	unit := bulk(values, out)
 	b := binned(values, out, unit, pieceBin)
@@ -29,15 +29,11 @@ func fitStudent(values []float64, out part, rows float64, symmetric bool) studen
 	for _, x := range b.bins {
 		f.values, f.counts = append(f.values, x.sum/x.count*unit), append(f.counts, x.count)
 	}
-	starts := []float64{-math.Log(unit), 0}
-	if math.Abs(starts[0]) < 2*spreadWidth {
-		starts = starts[:1] // both lead to the same t
-	}
 	var best *optimize.Result
-	for _, log := range starts {
-		at := []float64{0, log, 0}
-		if symmetric {
-			at = at[:2]
+	for _, dof := range [][]float64{{-4, -2, 0}, {2, 4, 7}} {
+		at := f.start(dof)
+		if !symmetric {
+			at = append(at, 0)
 		}
 		r, err := optimize.Minimize(optimize.Problem{Func: f.loss}, at, &optimize.Settings{
 			Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 20}, MajorIterations: 400,
@@ -50,6 +46,22 @@ func fitStudent(values []float64, out part, rows float64, symmetric bool) studen
 		return student{dof: mostDoF(len(values)), scale: 1}
 	}
 	return f.at(best.X)
+}
+
+// start returns the best symmetric t of a grid over the scale, and over logits of 1/ν. Few values have several best laws:
+// heavy tails with the variance that the prior expects, and lighter tails with the variance of the values. So the search
+// starts on both sides.
+func (f *pieces) start(dof []float64) (at []float64) {
+	best, end := math.Inf(1), -math.Log(f.unit)
+	for _, dof := range dof {
+		for _, part := range []float64{-0.2, 0, 0.2, 0.4, 0.6, 0.8, 1} {
+			x := []float64{dof, part * end}
+			if loss := f.loss(x); loss < best {
+				best, at = loss, x
+			}
+		}
+	}
+	return at
 }
 
 // bulk returns the scale of a Gaussian that has as many values beyond the median magnitude as the values without the rows

@@ -85,22 +85,25 @@ func (c convCall[T]) results() []convResult[T] {
 	}
 }
 
-// naive computes every element in float64, the sum of its absolute products and
+// naive computes every element exactly, the sum of its absolute products and
 // their number.
 func (c convCall[T]) naive(r convResult[T]) (want, size, count []float64) {
 	n := len(r.out.s())
 	want, size, count = make([]float64, n), make([]float64, n), make([]float64, n)
+	sums := make([]exact, n)
 	toStep, aStep, bStep := r.index(c.Stride, 0, 1)
 	c.products(func(x, w, y, products int) {
 		to, a, b := r.index(x, w, y)
 		for range products {
-			v := float64(r.a[a]) * float64(r.b[b])
-			want[to] += v
-			size[to] += math.Abs(v)
+			sums[to].add(float64(r.a[a]), float64(r.b[b]))
+			size[to] += math.Abs(float64(r.a[a]) * float64(r.b[b]))
 			count[to]++
 			to, a, b = to+toStep, a+aStep, b+bStep
 		}
 	})
+	for i := range sums {
+		want[i] = sums[i].value()
+	}
 	return want, size, count
 }
 

@@ -55,21 +55,21 @@ func (p gemmCall[T]) checkCall(t tester, run func(c matrix[T])) {
 	brow, bcol := strides(p.transB, p.b.ld)
 	for i := range p.m {
 		for j := range p.n {
-			sum, abs, x, y := 0.0, 0.0, i*arow, j*bcol
+			var sum, want exact
+			abs, x, y := 0.0, i*arow, j*bcol
 			for range p.k {
-				v := float64(a[x]) * float64(b[y])
-				sum += v
-				abs += math.Abs(v)
+				sum.add(float64(a[x]), float64(b[y]))
+				abs += math.Abs(float64(a[x]) * float64(b[y]))
 				x, y = x+acol, y+brow
 			}
-			want := float64(p.alpha) * sum
+			want.add(float64(p.alpha), sum.value())
 			tol := float64(p.k+3) * math.Abs(float64(p.alpha)) * abs
 			if p.beta != 0 {
-				want += float64(p.beta) * float64(p.c.at(i, j))
+				want.add(float64(p.beta), float64(p.c.at(i, j)))
 				tol += 3 * math.Abs(float64(p.beta)*float64(p.c.at(i, j)))
 			}
-			if tol *= epsilon[T](); !within(float64(got.at(i, j)), want, tol) {
-				near(t, name("C[", i, ",", j, "] of ", p.m, "×", p.n, "×", p.k, p.transA, p.transB), float64(got.at(i, j)), want, tol)
+			if tol *= epsilon[T](); !within(float64(got.at(i, j)), want.value(), tol) {
+				near(t, name("C[", i, ",", j, "] of ", p.m, "×", p.n, "×", p.k, p.transA, p.transB), float64(got.at(i, j)), want.value(), tol)
 			}
 		}
 	}

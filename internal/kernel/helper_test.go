@@ -91,6 +91,25 @@ func epsilon[T Float]() float64 {
 	return 0x1p-53
 }
 
+// exact is a sum of products to about twice the precision of float64, so that a comparison with it shows the rounding of
+// the compared function alone. Product and sum keep their roundings (Dekker 1971, Knuth's two-sum).
+type exact struct{ sum, rest float64 }
+
+func (e *exact) add(x, y float64) {
+	product := x * y
+	sum := e.sum + product
+	part := sum - e.sum
+	e.rest += (e.sum - (sum - part)) + (product - part) + math.FMA(x, y, -product)
+	e.sum = sum
+}
+
+func (e *exact) value() float64 {
+	if math.IsInf(e.sum, 0) {
+		return e.sum // whose rest is no number
+	}
+	return e.sum + e.rest
+}
+
 func isFloat32[T Float]() bool {
 	big := T(1 << 24)
 	return big+1 == big

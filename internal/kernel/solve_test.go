@@ -43,19 +43,21 @@ func checkSyrk[T Float](t tester, r *rand.Rand, trans bool, n, k int, beta T, pa
 	got.checkGuard(t)
 	for i := range n {
 		for j := range i + 1 {
-			want, abs := 0.0, 0.0
+			var product, want exact
+			abs := 0.0
 			for p := range k {
-				v := 1.5 * float64(a.op(trans, i, p)) * float64(a.op(trans, j, p))
-				want += v
-				abs += math.Abs(v)
+				x, y := float64(a.op(trans, i, p)), float64(a.op(trans, j, p))
+				product.add(x, y)
+				abs += 1.5 * math.Abs(x*y)
 			}
+			want.add(1.5, product.sum)
+			want.add(1.5, product.rest)
 			if beta != 0 {
-				v := float64(beta) * float64(c.at(i, j))
-				want += v
-				abs += math.Abs(v)
+				want.add(float64(beta), float64(c.at(i, j)))
+				abs += math.Abs(float64(beta) * float64(c.at(i, j)))
 			}
-			if tol := float64(k+3) * abs * epsilon[T](); !within(float64(got.at(i, j)), want, tol) {
-				near(t, name("C[", i, ",", j, "] n=", n, " k=", k), float64(got.at(i, j)), want, tol)
+			if tol := float64(k+3) * abs * epsilon[T](); !within(float64(got.at(i, j)), want.value(), tol) {
+				near(t, name("C[", i, ",", j, "] n=", n, " k=", k), float64(got.at(i, j)), want.value(), tol)
 			}
 			if got.at(i, j) != got.at(j, i) {
 				t.Fatalf("C[%d,%d] is not exactly symmetric", i, j)
@@ -114,19 +116,20 @@ func checkTrsm[T Float](t tester, r *rand.Rand, right, trans bool, m, n, pad int
 	}
 	for i := range m {
 		for j := range n {
-			sum, abs := 0.0, 0.0
+			var sum exact
+			abs := 0.0
 			for p := range size {
-				var v float64
+				u, v := 0.0, 0.0
 				if right {
-					v = float64(x.at(i, p)) * lower(p, j)
+					u, v = float64(x.at(i, p)), lower(p, j)
 				} else {
-					v = lower(i, p) * float64(x.at(p, j))
+					u, v = lower(i, p), float64(x.at(p, j))
 				}
-				sum += v
-				abs += math.Abs(v)
+				sum.add(u, v)
+				abs += math.Abs(u * v)
 			}
-			if tol := float64(size+3) * abs * epsilon[T](); !within(sum, float64(b.at(i, j)), tol) {
-				near(t, name("B[", i, ",", j, "] ", m, "×", n, right, trans), sum, float64(b.at(i, j)), tol)
+			if tol := float64(size+3) * abs * epsilon[T](); !within(sum.value(), float64(b.at(i, j)), tol) {
+				near(t, name("B[", i, ",", j, "] ", m, "×", n, right, trans), sum.value(), float64(b.at(i, j)), tol)
 			}
 		}
 	}
@@ -146,11 +149,11 @@ func checkCholesky[T Float](t tester, r *rand.Rand, n, pad int) {
 	l := lowerFactor[T](r, n, pad)
 	a := newMatrix[T](r, n, n, pad)
 	multiply := func(l matrix[T], i, j int) float64 {
-		sum := 0.0
+		var sum exact
 		for p := range min(i, j) + 1 {
-			sum += float64(l.at(i, p)) * float64(l.at(j, p))
+			sum.add(float64(l.at(i, p)), float64(l.at(j, p)))
 		}
-		return sum
+		return sum.value()
 	}
 	for i := range n {
 		for j := range n {

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/frozen"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
@@ -49,11 +50,12 @@ type header struct {
 
 // posteriorHeader holds all of a posterior except its arrays.
 type posteriorHeader struct {
-	Method        string           `json:"method"`               // name in the table of methods
-	Fingerprint   string           `json:"weights_fingerprint"`  // fingerprint of the weights of the fit
-	NoiseVariance float64          `json:"noise_variance"`       // see Posterior
-	Model         *likelihood.Spec `json:"likelihood,omitempty"` // see Posterior
-	State         json.RawMessage  `json:"state"`                // the header of the method's State
+	Method        string           `json:"method"`                 // name in the table of methods
+	Fingerprint   string           `json:"weights_fingerprint"`    // fingerprint of the weights of the fit
+	NoiseVariance float64          `json:"noise_variance"`         // see Posterior
+	Model         *likelihood.Spec `json:"likelihood,omitempty"`   // see Posterior
+	FrozenParts   int              `json:"frozen_parts,omitempty"` // parts of the network before the features that the posterior takes; 0: it takes rows
+	State         json.RawMessage  `json:"state"`                  // the header of the method's State
 }
 
 func weightMember(name string) string    { return "weights/" + name + ".npy" }
@@ -109,15 +111,24 @@ func (m *Model) header() (header, []gp.Array, error) {
 	if m.Posterior == nil {
 		return h, arrays, nil
 	}
+	h.Posterior, arrays, err = m.posteriorHeader(arrays)
+	return h, arrays, err
+}
+
+// posteriorHeader returns the header of the posterior, and appends its arrays.
+func (m *Model) posteriorHeader(arrays []gp.Array) (*posteriorHeader, []gp.Array, error) {
 	state, err := m.Posterior.State()
 	if err != nil {
-		return h, nil, err
+		return nil, nil, err
 	}
 	for _, a := range state.Arrays {
 		arrays = append(arrays, gp.Array{Name: posteriorMember(a.Name), Value: a.Value})
 	}
-	h.Posterior = &posteriorHeader{Method: m.Posterior.Method, Fingerprint: h.Fingerprint, NoiseVariance: m.Posterior.NoiseVariance, Model: m.Posterior.Model}
-	h.Posterior.State, err = json.Marshal(state.Header)
+	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: m.fingerprint(), NoiseVariance: m.Posterior.NoiseVariance, Model: m.Posterior.Model}
+	if _, cut := frozen.Stored(m.Posterior.Stored); cut != nil {
+		h.FrozenParts = cut.Parts()
+	}
+	h.State, err = json.Marshal(state.Header)
 	return h, arrays, err
 }
 

@@ -54,6 +54,9 @@ type FitOptions struct {
 	// holds already. It is right where garbage is collected before it is a quarter of the memory in use, as with
 	// debug.SetGCPercent(25); with the default of the runtime there may be as much garbage as memory in use.
 	OnEstimate func(gp.Estimate)
+	// OnFeatures, if it is not nil, is called first if the model reads features, see [Model.MakeFeatures], with what the
+	// features of the rows of the fit take.
+	OnFeatures func(FeaturePlan)
 
 	gp.Run
 }
@@ -83,11 +86,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	if err != nil {
 		return nil, err
 	}
-	s = ensemble.Of(p.Net, s)
-	if err := m.estimate(ctx, s, p, rows, o); err != nil {
-		return nil, err
-	}
-	fitted, runErr := s.Fit(ctx, p, o.Run)
+	fitted, runErr := m.fitTo(ctx, s, p, rows, o)
 	if fitted == nil {
 		if ctx.Err() != nil || errors.Is(runErr, ErrSetting) {
 			return nil, runErr
@@ -102,6 +101,24 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 		return nil, err
 	}
 	return out, runErr
+}
+
+// fitTo fits a method to a problem, or to features in place of its inputs.
+func (m *Model) fitTo(ctx context.Context, s gp.Settings, p gp.Problem, rows division, o FitOptions) (*gp.Fitted, error) {
+	p, cut, err := m.onFeatures(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	s = ensemble.Of(p.Net, s)
+	if err := m.estimate(ctx, s, p, rows, o); err != nil {
+		return nil, err
+	}
+	fitted, err := s.Fit(ctx, p, o.Run)
+	if fitted != nil && cut != nil {
+		fitted.Posterior = cut.Fitted(fitted.Posterior)
+		fitted.Record.Notes = append(fitted.Record.Notes, featureNote(cut))
+	}
+	return fitted, err
 }
 
 // notesOf returns the notes on the rows of a fit, and then the notes on the fit.

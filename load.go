@@ -15,7 +15,10 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ensemble"
+	"github.com/go-valla/valla/gp/frozen"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/archive"
@@ -162,7 +165,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 			return archive.Errorf(headerMember, "posterior: %w", err)
 		}
 	}
-	p, err := ensemble.Restore(context.Background(), how, m.network(), l, saved{a, h.State})
+	p, err := m.restored(how, l, h.FrozenParts, saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
 	}
@@ -170,6 +173,22 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 		err = archive.Errorf("posterior", "%w", err)
 	}
 	return err
+}
+
+// restored restores a posterior, which takes features if so many parts of the network are frozen.
+func (m *Model) restored(how gp.Method, l likelihood.Likelihood, parts int, s gp.Saved) (gp.Stored, error) {
+	if parts == 0 {
+		return ensemble.Restore(context.Background(), how, m.network(), l, s)
+	}
+	cut, err := frozen.After(m.network(), parts, m.Task.Inputs.Shape, m.Dtype())
+	if err != nil {
+		return nil, err
+	}
+	p, err := how.Restore(context.Background(), cut.Rest, l, s)
+	if err != nil {
+		return nil, err
+	}
+	return cut.Fitted(p), nil
 }
 
 // recalibrate reads the calibration, if there is one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ensemble"
+	"github.com/go-valla/valla/gp/frozen"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
@@ -46,6 +47,7 @@ type Model struct {
 
 	predictions *modelEngine      // see engine; nil: none is kept
 	runtime     *runtimePosterior // computes predictions, see UseRuntime; nil: none does
+	features    *features         // read in place of computing them, see MakeFeatures; nil: none are
 }
 
 // Posterior is a distribution of the network's outputs that a method fitted.
@@ -201,6 +203,8 @@ func (m *Model) gp() gp.Posterior {
 	var p gp.Posterior = ensemble.Points(m.network(), m.Dtype())
 	if m.Posterior != nil {
 		p = m.Posterior.Stored
+	} else if cut, err := m.cut(); cut != nil && err == nil {
+		p = cut.Through(gp.Point{Net: cut.Rest, Dtype: m.Dtype()})
 	}
 	p = m.ownScales(p)
 	if by := m.affine(); by.Mean != nil {
@@ -246,7 +250,8 @@ func (m *Model) checkPosterior(p *Posterior) error {
 		}
 	}
 	// Some posteriors depend on the noise and hold it themselves.
-	if s, ok := p.Stored.(interface{ NoiseStd() float64 }); ok && s.NoiseStd()*s.NoiseStd() != p.NoiseVariance {
+	of, _ := frozen.Stored(p.Stored)
+	if s, ok := of.(interface{ NoiseStd() float64 }); ok && s.NoiseStd()*s.NoiseStd() != p.NoiseVariance {
 		return fmt.Errorf("noise variance %g, expected %g as in the posterior itself", p.NoiseVariance, s.NoiseStd()*s.NoiseStd())
 	}
 	return nil

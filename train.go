@@ -327,7 +327,18 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 
 // outputs returns the network's outputs [N,C] for inputs [N,…] in the network's units.
 func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	mean, err := gp.Point{Net: m.network(), Dtype: m.Dtype()}.Mean(ctx, x)
+	var net layers.Network = m.network()
+	cut, err := m.cut()
+	if err != nil {
+		return nil, err
+	}
+	if cut != nil {
+		if x, err = cut.Features(ctx, x, gp.Run{}); err != nil {
+			return nil, err
+		}
+		net = cut.Rest
+	}
+	mean, err := gp.Point{Net: net, Dtype: m.Dtype()}.Mean(ctx, x)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ type calibrateCommand struct {
 
 	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"with conformal: the largest probability of later intervals or sets, for which DATA must have enough rows"`
 	reading
-	out string // path of the model to write
+	out      string      // path of the model to write
+	features featureFile // features that are computed once
 }
 
 func newCalibrate() *cobra.Command {
@@ -58,10 +59,16 @@ A later valla fit or valla update ends a calibration.`,
 		Args: oneTable,
 		RunE: running(c.run),
 	}
+	c.ownFlags(cmd)
+	return cmd
+}
+
+// ownFlags defines the flags of the command.
+func (c *calibrateCommand) ownFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.out, "out", "", "model `FILE` to write")
 	c.flags(cmd, c)
+	c.features.flag(cmd.Flags())
 	require(cmd, "out")
-	return cmd
 }
 
 func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
@@ -76,6 +83,10 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.features.use(m); err != nil {
+		return err
+	}
+	defer m.CloseFeatures()
 	d := c.drawer(cmd)
 	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)

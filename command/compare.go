@@ -28,6 +28,7 @@ type compareCommand struct {
 	validation string        // path of held-out rows; may be ""
 	budget     time.Duration // wall time of everything
 	memory     memory        // bytes for data and fits
+	features   featureFile   // features that are computed once
 }
 
 func newCompare() *cobra.Command {
@@ -66,6 +67,7 @@ methods.
 	f.StringVar(&c.validation, "validation", "", "`FILE` of rows for the scores, which the network has not seen")
 	settingsFlags(f, c, "", nil)
 	f.Var(&c.memory, "memory", "memory for the data, and for a fit beside the data, such as 4GiB (default: the available memory of the machine, and the default of the method)")
+	c.features.flag(f)
 	require(cmd, "model")
 	return cmd
 }
@@ -83,6 +85,10 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.features.use(m); err != nil {
+		return err
+	}
+	defer m.CloseFeatures()
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	out, runErr := compare.Run(cmd.Context(), m, set, compare.Options{
 		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.step,

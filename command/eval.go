@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 type evalCommand struct {
 	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes, for the coverage"` // probability
 	reading
+	features featureFile // features that are computed once
 }
 
 func newEval() *cobra.Command {
@@ -54,6 +56,7 @@ a row with a law of this family, with which the posterior is compared.`,
 		RunE:    running(c.run),
 	}
 	c.flags(cmd, c)
+	c.features.flag(cmd.Flags())
 	alias(cmd, "interval", "level")
 	return cmd
 }
@@ -81,9 +84,11 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := settings.Complete(c); err != nil {
+	if err := cmp.Or(settings.Complete(c), c.features.use(m)); err != nil {
+		rows.Close()
 		return err
 	}
+	defer m.CloseFeatures()
 	models, network := assess.Models(m)
 	e := evaluation{network: network, seen: m.Seen(), remedy: assess.Remedy(m), targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
 	e.covered = slices.Repeat([]coverage.Tally{{Level: c.Level}}, len(models))

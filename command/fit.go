@@ -47,6 +47,7 @@ type fitCommand struct {
 	network        valla.Network // form of a network from elsewhere
 	memory         memory        // bytes for data and the fit
 	passes         inParts       // fit in parts
+	features       featureFile   // features that are computed once
 }
 
 // elsewhere has the flags that say how to read weights that were trained elsewhere.
@@ -122,7 +123,11 @@ a sample of the rows. The command makes this posterior anew from sums over all r
 may be several files and is read in parts, side by side. Nothing else of the posterior changes,
 unless rows of --validation-data choose the standard deviations. Each part has a file of sums in the
 folder. A second run does only the unfinished parts. --part K/N does one share of the parts, in an
-array of jobs.`
+array of jobs.
+
+With --feature-file the fit reads the outputs of the first layers of the network, features, which
+valla features has computed once, and computes those that the file does not have. The weights of
+these layers are certain, whatever the method. Predictions take rows as before.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -137,16 +142,22 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	f.Var(&c.memory, "memory", "memory for the data, and for the fit beside the data, such as 4GiB; a mini-batch that needs more is computed in parts (default: the available memory of the machine, and the default of the method)")
 	settingsFlags(f, &c.header, "", nil)
 	c.passes.flags(cmd, "passes", "`FOLDER` of sums: fit the posterior of --model to all rows in parts, and go on where an earlier run has ended")
+	c.features.flag(f)
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
+	c.networkFlags(cmd)
+	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
+}
 
+// networkFlags defines the flags of a network from elsewhere.
+func (c *fitCommand) networkFlags(cmd *cobra.Command) {
 	const prefix = "with --network or --net-weights: "
+	f := cmd.Flags()
 	settingsFlags(f, &c.elsewhere, prefix, nil)
 	settingsFlags(f, &c.targets, prefix, nil)
 	settingsFlags(f, &c.columns, prefix, nil)
 	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: for an mlp those of the file, for other forms 50,50"})
 	cmd.MarkFlagsOneRequired("model", "network", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("model", "network", "net-weights")
-	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
 	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.columns), settings.Names(&c.network)) {
 		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file has these settings
 	}
@@ -196,23 +207,32 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	held, judge, err := c.held(cmd, m)
-	if err != nil {
-		return err
-	}
-	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
-	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"),
-		OnEstimate: d.fitEstimate(c.method.Label()),
-		Run:        gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
-	})
-	d.close()
+	fitted, err := c.fit(cmd, m, set, model)
 	if fitted != nil && c.RequireBetter {
 		if v := lastVerdict(fitted); v == nil || !v.Better {
 			return errors.Join(err, fmt.Errorf("nothing was written: the posterior is %v", v))
 		}
 	}
 	return c.save(cmd, fitted, err)
+}
+
+// fit fits the posterior to the rows of a set, with an observation model in place of the network's, if it is not nil.
+func (c *fitCommand) fit(cmd *cobra.Command, m *valla.Model, set *data.Set, model likelihood.Settings) (*valla.Model, error) {
+	held, judge, err := c.held(cmd, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.features.use(m); err != nil {
+		return nil, err
+	}
+	defer m.CloseFeatures()
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
+	defer d.close()
+	return m.Fit(cmd.Context(), set, valla.FitOptions{
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"),
+		OnEstimate: d.fitEstimate(c.method.Label()), OnFeatures: d.features,
+		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
+	})
 }
 
 // observationModel returns the observation model that --likelihood names, nil without the flag.

@@ -72,6 +72,7 @@ var level = map[string]int{
 	"gp/sngp":                      8,
 	"gp/sum":                       9,
 	"gp/ensemble":                  8,
+	"gp/frozen":                    8,
 	"gp/method":                    10,
 	"internal/holdout":             9,
 	"valla":                        11,

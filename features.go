@@ -1,0 +1,196 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/frozen"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+)
+
+// features are what a model remembers of the part of its network whose weights stay certain.
+type features struct {
+	parts  int // of the front, see frozen.Cut
+	memory *frozen.Memory
+}
+
+// MakeFeatures opens or makes a file of features, which later fits, predictions and calibrations of m and of models made
+// of m read and add to. Features are the outputs of the part of the network before the first of the weights, which are
+// chosen as by the setting weights of methods: "last-layer", or names of parameters, with * for any letters. Every
+// later fit of m is a fit to the rest of the network with features for inputs: the weights before the cut are certain.
+// Predictions take rows as before, and compute features that the file does not have. It is an error if nothing with weights
+// comes before, or if the file has features of another network or of another cut. [Model.CloseFeatures] closes the file.
+func (m *Model) MakeFeatures(path string, weights []string) (err error) {
+	defer explain("features", &err)
+	chosen, err := layers.Choose(m.network(), weights...)
+	if err != nil {
+		return err
+	}
+	cut, err := frozen.Before(m.network(), m.Task.Inputs.Shape, m.Dtype(), chosen)
+	if err != nil {
+		return err
+	}
+	if cut == nil {
+		return settings.Errorf("weights %s: no layers with weights come before them, one after the other, so that there are no features", strings.Join(weights, ","))
+	}
+	return m.open(path, cut)
+}
+
+// UseFeatures is [Model.MakeFeatures] for a file that exists already, which tells the cut.
+func (m *Model) UseFeatures(path string) (err error) {
+	defer explain("features", &err)
+	h, err := frozen.ReadHeader(path)
+	if err != nil {
+		return err
+	}
+	cut, err := frozen.After(m.network(), h.Parts, m.Task.Inputs.Shape, m.Dtype())
+	if err != nil {
+		return fmt.Errorf("%s: features of another network: %w", path, err)
+	}
+	return m.open(path, cut)
+}
+
+// open makes m remember features in the file at path.
+func (m *Model) open(path string, cut *frozen.Cut) error {
+	form, err := layers.MarshalForm(m.Form)
+	if err != nil {
+		return err
+	}
+	memory, err := frozen.Open(path, cut, form)
+	if err == nil {
+		err = m.remember(&features{cut.Parts(), memory})
+	}
+	return err
+}
+
+// remember gives the model and its posterior, if it has a cut, a memory of features.
+func (m *Model) remember(f *features) error {
+	m.features = f
+	if m.Posterior == nil {
+		return nil
+	}
+	of, cut := frozen.Stored(m.Posterior.Stored)
+	if cut == nil {
+		return nil
+	}
+	if cut.Parts() != f.parts {
+		return fmt.Errorf("%s: features after %d parts of the network, expected %d as in the fit of the posterior", f.memory.Path(), f.parts, cut.Parts())
+	}
+	own, err := m.cut()
+	if err != nil {
+		return err
+	}
+	p := *m.Posterior
+	p.Stored = own.Fitted(of)
+	m.Posterior = &p
+	return nil
+}
+
+// CloseFeatures closes the file of features of m, if there is one. Models that read it stay as they are, and compute
+// features where they need any.
+func (m *Model) CloseFeatures() error {
+	if m.features == nil {
+		return nil
+	}
+	return m.features.memory.Close()
+}
+
+// cut returns the network in two pieces, with the memory of features; nil without one.
+func (m *Model) cut() (*frozen.Cut, error) {
+	if m.features == nil {
+		return nil, nil
+	}
+	cut, err := frozen.After(m.network(), m.features.parts, m.Task.Inputs.Shape, m.Dtype())
+	if err == nil {
+		cut.Memory = m.features.memory
+	}
+	return cut, err
+}
+
+// FeaturePlan says what the features of some rows take.
+type FeaturePlan struct {
+	Shape   []int   // of the features of a row
+	Before  string  // name of the first weights behind them
+	Rows    int     // number of rows
+	Missing int     // rows whose features have to be computed
+	Seconds float64 // that this takes, by the number of operations and the speed of products of large matrices
+	Bytes   int64   // of the features of all rows in memory
+	Disk    int64   // bytes by which the file grows; 0 without a file
+}
+
+// PlanFeatures returns what the features of the rows of a set take. The model needs a file of features.
+func (m *Model) PlanFeatures(set *data.Set, run gp.Run) (FeaturePlan, error) {
+	cut, err := m.cut()
+	if err != nil {
+		return FeaturePlan{}, err
+	}
+	if cut == nil {
+		return FeaturePlan{}, settings.Errorf("a model without features, expected MakeFeatures or UseFeatures before")
+	}
+	x, err := m.Task.Inputs.Apply(set.X, m.Dtype())
+	if err != nil {
+		return FeaturePlan{}, err
+	}
+	return planFeatures(cut, x, run)
+}
+
+// planFeatures returns what the features of inputs in the units of the network take.
+func planFeatures(cut *frozen.Cut, x *tensor.Dense, r gp.Run) (FeaturePlan, error) {
+	n, row := x.Shape()[0], int64(cut.Width())*int64(x.Dtype().Size())
+	p := FeaturePlan{Shape: slices.Clone(cut.Shape), Before: cut.First(), Rows: n, Missing: cut.Memory.Missing(cut, x), Bytes: int64(n) * row}
+	cost, err := cut.Plan(p.Missing, r)
+	p.Seconds = cost.Seconds
+	if cut.Memory.Path() != "" {
+		p.Disk = int64(p.Missing) * cut.Memory.RecordBytes()
+	}
+	return p, err
+}
+
+// ComputeFeatures computes the features of the rows of a set that the file of features does not have. If ctx ends first,
+// the file keeps those that were computed.
+func (m *Model) ComputeFeatures(ctx context.Context, set *data.Set, run gp.Run) (err error) {
+	defer explain("features", &err)
+	cut, err := m.cut()
+	if err != nil {
+		return err
+	}
+	if cut == nil {
+		return settings.Errorf("a model without features, expected MakeFeatures or UseFeatures before")
+	}
+	x, err := m.Task.Inputs.Apply(set.X, m.Dtype())
+	if err != nil {
+		return err
+	}
+	_, err = cut.Features(ctx, x, run)
+	return err
+}
+
+// onFeatures returns the problem of the rest of the network with features for inputs, and the cut; p itself and nil for a
+// model without features.
+func (m *Model) onFeatures(ctx context.Context, p gp.Problem, o FitOptions) (gp.Problem, *frozen.Cut, error) {
+	cut, err := m.cut()
+	if cut == nil || err != nil {
+		return p, nil, err
+	}
+	if o.OnFeatures != nil {
+		plan, err := planFeatures(cut, p.Train.X, o.Run)
+		if err != nil {
+			return p, nil, err
+		}
+		o.OnFeatures(plan)
+	}
+	p, err = cut.Problem(ctx, p, o.Run)
+	return p, cut, err
+}
+
+// featureNote says what a fit has read.
+func featureNote(cut *frozen.Cut) string {
+	return fmt.Sprintf("The fit has read features of shape %v, the inputs of %s: the weights before are certain.", cut.Shape, cut.First())
+}

@@ -1,0 +1,244 @@
+package valla
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/frozen"
+	"github.com/go-valla/valla/gp/laplace"
+	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/train"
+)
+
+// cutModels are models whose networks have layers before the last one, with rows for each, and weights that are uncertain.
+func cutModels(t *testing.T) map[string]func() (*Model, *data.Set, []string) {
+	fromFile := func(path string, classes bool, shape ...int) func() (*Model, *data.Set, []string) {
+		return func() (*Model, *data.Set, []string) {
+			rng, n := rand.New(rand.NewPCG(1, 2)), 24
+			x := make([]float64, n*tensor.Shape(shape).TotalSize())
+			for i := range x {
+				x[i] = rng.NormFloat64()
+			}
+			set := &data.Set{X: dense(x, append([]int{n}, shape...)...), Targets: []string{"y"}, Y: dense(make([]float64, n), n, 1)}
+			for i := range n {
+				set.Y.Set(i, float64(i%3))
+			}
+			m, err := FromWeights(t.Context(), path, set, WeightOptions{Classes: classes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m, set, []string{"last-layer"}
+		}
+	}
+	return map[string]func() (*Model, *data.Set, []string){
+		"perceptron": func() (*Model, *data.Set, []string) {
+			return newTestModel(t, tensor.Float64, 0, 5, 4), tame(wave(40, 3)), []string{"dense2.*", "dense3.*"}
+		},
+		"classes": func() (*Model, *data.Set, []string) {
+			return newTestClasses(t, tensor.Float64, 6, 4), tame(thirds(40, 3)), []string{"last-layer"}
+		},
+		"convolutions of a file": fromFile("layers/onnx/testdata/cnn_small.onnx", true, cnnShape(t)...),
+		"transformer of a file":  fromFile("layers/onnx/testdata/transformer_tiny.onnx", true, 8, 5),
+	}
+}
+
+// tame brings the inputs of wave into the range of the test networks.
+func tame(set *data.Set) *data.Set {
+	x := set.X.Float64s()
+	for i := 1; i < len(x); i += 2 {
+		x[i] = (x[i] - 100) / 100
+	}
+	return set
+}
+
+// cnnShape is the shape of an image of cnn_small.
+func cnnShape(t *testing.T) []int {
+	t.Helper()
+	form, err := Network{Form: "layers/onnx/testdata/cnn_small.onnx"}.Describe(nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return form.InputShape()
+}
+
+// TestFeaturesAreExact: LLA of the rest of a network with features for inputs is LLA of the whole network, with the same
+// verdict, at rows of the fit and at others.
+func TestFeaturesAreExact(t *testing.T) {
+	for name, of := range cutModels(t) {
+		for _, structure := range []string{"full", "kfac", "diag"} {
+			t.Run(name+", "+structure, func(t *testing.T) {
+				m, set, weights := of()
+				o := FitOptions{Settings: &laplace.Settings{Structure: structure, Weights: weights}, Validation: new(0.25)}
+				whole := fit(t, m, set, o)
+				if err := m.MakeFeatures(filepath.Join(t.TempDir(), "f"), weights); err != nil {
+					t.Fatal(err)
+				}
+				f := fit(t, m, set, o)
+				x := set.X.Clone().(*tensor.Dense)
+				x.Set(0, 0.123) // a row that has no features yet
+				if got, want := numbers(predict(t, f, x)), numbers(predict(t, whole, x)); !close(got, want, 1e-10) {
+					t.Errorf("predictions %.15g, expected %.15g", got[:3], want[:3])
+				}
+				a, b := f.lastFit(), whole.lastFit()
+				if !close([]float64{a.Verdict.NLL, a.Verdict.MAPNLL, a.UsualSpread}, []float64{b.Verdict.NLL, b.Verdict.MAPNLL, b.UsualSpread}, 1e-9) || !slices.Equal(a.Marks, b.Marks) {
+					t.Errorf("verdict %v, expected %v", a.Verdict, b.Verdict)
+				}
+				if notes := strings.Join(a.Notes, " "); !strings.Contains(notes, "The fit has read features of shape") {
+					t.Errorf("notes %q", notes)
+				}
+				if err := m.CloseFeatures(); err != nil {
+					t.Fatal(err)
+				}
+				comesBack(t, f, set.X)
+			})
+		}
+	}
+}
+
+// TestFeaturesOfEveryMethod: each method takes features as the inputs of a network and predicts for rows what it predicts for
+// their features, also when it comes back from a file.
+func TestFeaturesOfEveryMethod(t *testing.T) {
+	for _, how := range ownMethods() {
+		t.Run(how.Name, func(t *testing.T) {
+			m, set := newTestClasses(t, tensor.Float64, 5, 4), tame(thirds(40, 3))
+			if err := m.MakeFeatures(filepath.Join(t.TempDir(), "f"), []string{"dense2.*", "dense3.*"}); err != nil {
+				t.Fatal(err)
+			}
+			f := fit(t, m, set, FitOptions{Settings: tinySettings(t, how)})
+			of, cut := frozen.Stored(f.Posterior.Stored)
+			in, err := m.Task.Inputs.Apply(set.X, tensor.Float64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := cut.Features(t.Context(), in, gp.Run{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := gp.Predict(t.Context(), of, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := gp.Predict(t.Context(), f.Posterior.Stored, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Mean, want.Mean) || !slices.Equal(got.Cov, want.Cov) {
+				t.Errorf("means %v, expected %v", got.Mean[:3], want.Mean[:3])
+			}
+			if err := m.CloseFeatures(); err != nil {
+				t.Fatal(err)
+			}
+			comesBack(t, f, set.X)
+		})
+	}
+}
+
+// TestFeaturesAreComputedOnce: a second fit computes no features, and gives the same bits.
+func TestFeaturesAreComputedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	m, set := newTestModel(t, tensor.Float32, 0, 5, 4), tame(wave(60, 3))
+	if err := m.MakeFeatures(path, []string{"last-layer"}); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	run := gp.Run{OnProgress: func(p train.Progress) {
+		if p.Unit == "rows of features" {
+			told++
+		}
+	}}
+	plan, err := m.PlanFeatures(set, run)
+	if err != nil || plan.Missing != 60 || plan.Rows != 60 || plan.Bytes != 60*4*4 || plan.Disk != 60*(4*4+20) || !slices.Equal(plan.Shape, []int{4}) || plan.Before != "dense3.weight" {
+		t.Errorf("plan %+v, error %v", plan, err)
+	}
+	if err := m.ComputeFeatures(t.Context(), set, run); err != nil || told == 0 {
+		t.Fatalf("told %d times, error %v", told, err)
+	}
+	size := len(read(t, path))
+	o := FitOptions{Settings: &vallagp.Settings{Inducing: 3, Iterations: 5}, Run: run}
+	first := fit(t, m, set, o)
+	if err := m.CloseFeatures(); err != nil {
+		t.Fatal(err)
+	}
+	told = 0
+	again := newTestModel(t, tensor.Float32, 0, 5, 4)
+	if err := again.UseFeatures(path); err != nil {
+		t.Fatal(err)
+	}
+	o.OnFeatures = func(p FeaturePlan) { plan = p }
+	second := fit(t, again, set, o)
+	if told != 0 || plan.Missing != 0 || plan.Disk != 0 || len(read(t, path)) != size {
+		t.Errorf("the second fit computed features: told %d times, plan %+v, %d bytes of %d", told, plan, len(read(t, path)), size)
+	}
+	if got, want := numbers(predict(t, second, set.X)), numbers(predict(t, first, set.X)); !slices.Equal(got, want) {
+		t.Errorf("predictions %v, expected %v", got[:3], want[:3])
+	}
+	mean := math.Inf(1)
+	if p := predict(t, second, tame(wave(5, 9)).X); len(p.Mean) == 5 {
+		mean = p.Mean[0]
+	}
+	if len(read(t, path)) != size+5*(4*4+20) || math.IsInf(mean, 0) {
+		t.Errorf("predictions of five new rows made %d bytes of %d", len(read(t, path)), size)
+	}
+}
+
+// TestFeatureErrors: files of other networks, other cuts and no files of features are refused in one line.
+func TestFeatureErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	m := newTestModel(t, tensor.Float64, 0, 5, 4)
+	oneLine(t, m.MakeFeatures(path, []string{"all"}), "features: ", "weights all: no layers with weights come before them")
+	oneLine(t, m.MakeFeatures(path, []string{"dense7"}), `parameter "dense7" is unknown`)
+	oneLine(t, m.UseFeatures(path), "no such file")
+	oneLine(t, m.ComputeFeatures(t.Context(), wave(3, 1), gp.Run{}), "a model without features")
+	if err := m.MakeFeatures(path, []string{"last-layer"}); err != nil {
+		t.Fatal(err)
+	}
+	oneLine(t, m.MakeFeatures(path, []string{"dense2.*", "dense3.*"}), path, "features of shape [4] after 4 parts of a network, expected shape [5] after 2 parts")
+	oneLine(t, newTestModel(t, tensor.Float32, 0, 5, 4).UseFeatures(path), path, "features in float64, expected float32")
+	other := newTestModel(t, tensor.Float64, 0, 5, 4)
+	other.Net.Params()[0].Set(0, 7)
+	oneLine(t, other.UseFeatures(path), path, "features of another network: the fingerprint is ")
+	head := newTestModel(t, tensor.Float64, 0, 5, 4)
+	head.Net.Params()[4].Set(0, 7) // behind the cut
+	if err := head.UseFeatures(path); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(path, []byte("a,b\n1,2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	oneLine(t, m.UseFeatures(path), path, "no file of features")
+}
+
+// TestFeaturesExportAndUpdate: a posterior behind a cut is exported and takes further rows like one of the whole network.
+func TestFeaturesExportAndUpdate(t *testing.T) {
+	m, set, more := newTestClasses(t, tensor.Float64, 5, 4), tame(thirds(40, 3)), tame(thirds(12, 7))
+	o := FitOptions{Settings: &laplace.Settings{Structure: "full", Weights: []string{"last-layer"}}, Validation: new(0.0)}
+	whole := fit(t, m, set, o)
+	if err := m.MakeFeatures(filepath.Join(t.TempDir(), "f"), []string{"last-layer"}); err != nil {
+		t.Fatal(err)
+	}
+	f := fit(t, m, set, o)
+	if _, err := f.Export(t.Context(), filepath.Join(t.TempDir(), "m.onnx"), ExportOptions{}); err != nil {
+		t.Error(err) // the file is compared with the model
+	}
+	a, err := f.Update(t.Context(), more, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := whole.Update(t.Context(), more, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := numbers(predict(t, a, set.X)), numbers(predict(t, b, set.X)); !close(got, want, 1e-10) {
+		t.Errorf("predictions %v, expected %v", got[:3], want[:3])
+	}
+}

@@ -1,0 +1,94 @@
+package frozen
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+)
+
+// Cut is a network in two pieces.
+type Cut struct {
+	Front layers.Sequential // gives the features; its weights are certain
+	Rest  layers.Sequential // takes the features
+	Shape []int             // of the features of one row
+	// Memory keeps features; nil means that each use computes them.
+	Memory *Memory
+
+	input []int        // shape of one input of the network
+	dt    tensor.Dtype // of the network
+}
+
+// Before cuts a network of element type dt, for inputs of a shape each, before the first part that has one of the
+// parameters uncertain. Parts are those of [layers.Chain]: a single value leads from one part to the next. It is nil where
+// nothing that computes comes before, and for networks that are no list of parts.
+func Before(net layers.Network, input []int, dt tensor.Dtype, uncertain []*graph.Param) (*Cut, error) {
+	if layers.Members(net) != nil {
+		return nil, nil
+	}
+	parts, err := layers.Chain(net, input, dt)
+	if err != nil {
+		return nil, err
+	}
+	first := slices.IndexFunc(parts, func(part layers.Network) bool {
+		return slices.ContainsFunc(part.Params(), func(p *graph.Param) bool { return slices.Contains(uncertain, p) })
+	})
+	if first < 1 || len(parts[:first].Params()) == 0 {
+		return nil, nil
+	}
+	return newCut(parts, first, input, dt)
+}
+
+// After cuts a network after so many of its parts, as [Before] has cut a network of the same form.
+func After(net layers.Network, parts int, input []int, dt tensor.Dtype) (*Cut, error) {
+	all, err := layers.Chain(net, input, dt)
+	if err != nil {
+		return nil, err
+	}
+	if layers.Members(net) != nil || parts < 1 || parts >= len(all) {
+		return nil, fmt.Errorf("a cut after %d parts of a network of %d", parts, len(all))
+	}
+	return newCut(all, parts, input, dt)
+}
+
+func newCut(parts layers.Sequential, first int, input []int, dt tensor.Dtype) (*Cut, error) {
+	c := &Cut{Front: parts[:first:first], Rest: parts[first:], input: slices.Clone(input), dt: dt}
+	if len(c.Rest.Params()) == 0 {
+		return nil, fmt.Errorf("a cut after %d parts of a network of %d, behind which there are no weights", first, len(parts))
+	}
+	b := graph.NewBuilder(dt)
+	y := c.Front.Forward(b, b.Input("x", append([]int{3}, input...)...))
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	s := y.Shape()
+	if len(s) < 2 || s[0] != 3 {
+		return nil, fmt.Errorf("features of shape %v for 3 rows, expected [3,…]", s)
+	}
+	c.Shape = s[1:].Clone()
+	return c, nil
+}
+
+// Parts returns the number of parts of the front.
+func (c *Cut) Parts() int { return len(c.Front) }
+
+// Width returns how many numbers the features of one row have.
+func (c *Cut) Width() int { return tensor.Shape(c.Shape).TotalSize() }
+
+// Fingerprint identifies the front by the form of the whole network, as a text, by its parts and by the exact bits of its
+// weights.
+func (c *Cut) Fingerprint(form []byte) string {
+	h := sha256.New()
+	text, _ := json.Marshal([]any{string(form), len(c.Front), c.Shape, c.dt.String(), layers.Fingerprint(c.Front)}) // texts and numbers
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// First names the first weights behind the cut.
+func (c *Cut) First() string { return c.Rest.Params()[0].Name }

@@ -195,6 +195,15 @@ func activationCases() []graphtest.Case {
 			return y
 		},
 	}, graphtest.Case{
+		Name: "merge tokens", NoONNX: true, Shapes: [][]int{{4, 3, 2}, {2, 3}}, Shape: []int{4, 3, 2},
+		Prepare: func(in arrays) { copy(in[1], []float64{3, 1, -1, 0, 2, 2}) }, // of a table of four rows
+		Build:   func(b *builder, in []*node) *node { return b.MergeTokens(4, in[0], in[1]) },
+		Naive: func(in arrays) []float64 {
+			x := in[0]
+			return []float64{x[0] + x[4], x[1] + x[5], x[2], x[3], 0, 0, x[6] + x[10], x[7] + x[11], x[8], x[9], 0, 0,
+				x[12], x[13], x[14] + x[16], x[15] + x[17], 0, 0, x[18], x[19], x[20] + x[22], x[21] + x[23], 0, 0}
+		},
+	}, graphtest.Case{
 		Name: "places of the largest", Shapes: [][]int{{2, 5}}, Shape: []int{2, 3},
 		Prepare: func(in arrays) { copy(in[0], []float64{-1, 4, 2, 5, 3, 1, 0, -2, -1, -3}) },
 		Build:   func(b *builder, in []*node) *node { return b.Add(b.Largest(in[0], 3), b.Slice(in[0], 1, 0, 3)) },

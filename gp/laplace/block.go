@@ -20,9 +20,17 @@ type block struct {
 	images *graph.Node  // of which a are the patches, where patches sums them up
 	// swapped says that the parameter is stored as [q,p], not [p,q].
 	swapped bool
+	// tokens [B,T] are the places in a table of which d [B·C,T·E] are the cotangents, see tabled; nil: no such table.
+	tokens *graph.Node
 
 	p, q   int // rows and columns of the block: the sizes of a and d
 	places int // T, 1 without places
+}
+
+// keeping says which Jacobians keep another form than whole rows and single outer products.
+type keeping struct {
+	places bool // sums over the places of a convolution stay factored
+	tokens bool // rows of large tables have the tokens of their example alone
 }
 
 // group lists the blocks, by index, that share the cotangents d.
@@ -32,15 +40,15 @@ type group struct {
 	blocks []int       // numbers of the blocks of the group
 }
 
-// addBlocks finds the form of each parameter's Jacobian. places says whether the sums over
-// places of a convolution stay factored. like, if not nil, are blocks of the same parameters
-// whose forms the new blocks are to have.
-func (s *scanner) addBlocks(k jacobian.NTK, places bool, like []block) {
+// addBlocks finds the form of each parameter's Jacobian. like, if not nil, are blocks of the same
+// parameters whose forms the new blocks are to have.
+func (s *scanner) addBlocks(k jacobian.NTK, keep keeping, like []block) {
 	uses := k.Factors(s.builder, s.in)
 	var whole []*graph.Node
 	for i, u := range uses {
 		n := block{param: s.weights[i], offset: s.params}
-		if !(places && n.convolved(s.builder, u)) && !n.factored(u, s.batch, s.batch*s.outputs) || like != nil && !n.turned(like[i]) {
+		kept := keep.places && n.convolved(s.builder, u) || keep.tokens && n.tabled(s.builder, u)
+		if !kept && !n.factored(u, s.batch, s.batch*s.outputs) || like != nil && !n.turned(like[i]) {
 			if whole == nil {
 				whole = k.Rows(s.builder, s.in)
 			}
@@ -132,7 +140,15 @@ func (k *block) turned(like block) bool {
 // width is the number of columns of a factor, its last axis.
 func width(n *graph.Node) int { return n.Shape()[n.Dims()-1] }
 
-func (k block) size() int { return k.p * k.q }
+// shape is the shape of the weights of the block, [p,q]. A table has one row.
+func (k block) shape() []int {
+	if k.tokens != nil {
+		return []int{1, k.param.Value.Shape().TotalSize()}
+	}
+	return []int{k.p, k.q}
+}
+
+func (k block) size() int { return k.shape()[0] * k.shape()[1] }
 
 // at is the index of the element a_i d_j among the weights.
 func (k block) at(i, j int) int {

@@ -14,7 +14,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
 		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
 	}
-	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, size, p.scan.places, nil)
+	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, size, p.scan.keep, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func (h *diagonal[T]) add(b batch) error {
 		h.roots.sum(b, h.sum, rows[T](b, g.d), q)
 		for _, i := range g.blocks {
 			h.addBlock(b, i)
+			h.totals[i].next()
 		}
 	}
 	return nil
@@ -59,6 +60,13 @@ func (h *diagonal[T]) add(b batch) error {
 // addBlock adds Σ_n a_n² ⊗ sum_n to the total of block i.
 func (h *diagonal[T]) addBlock(b batch, i int) {
 	k := h.blocks[i]
+	if k.tokens != nil {
+		eachToken(b, k, h.sum[:b.count*k.q], func(at int, part []T) {
+			to := h.totals[i].recent[at : at+len(part)]
+			kernel.Add(to, to, part)
+		})
+		return
+	}
 	p, q := k.p, k.q
 	if len(h.square) < b.count*p {
 		h.square = make([]T, b.batch*p)
@@ -72,7 +80,6 @@ func (h *diagonal[T]) addBlock(b batch, i int) {
 		kernel.Square(a, rows[T](b, k.a))
 	}
 	kernel.Gemm(true, false, p, q, b.count, 1, a, p, h.sum, q, 1, h.totals[i].recent, q)
-	h.totals[i].next()
 }
 
 func (h *diagonal[T]) finish(context.Context) error {

@@ -205,7 +205,7 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 		})
 	default:
 		p.eachFactor(func(rows, width float64, _ bool) { plan.Elements(4 * n * rows * width) })
-		plan.Products(n * all)
+		plan.Products(n * p.scan.touched())
 	}
 }
 
@@ -256,7 +256,7 @@ func (p *posterior) factorOrder() int {
 
 // planMarginals counts the covariances of so many examples.
 func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
-	c, all, n := float64(p.scan.outputs), float64(p.scan.params), float64(p.factorOrder())
+	c, n := float64(p.scan.outputs), float64(p.factorOrder())
 	switch h := p.full().(type) {
 	case *functionSpace:
 		plan.Products(examples * (p.scan.products(c, n) + c*n*n/2 + c*c*n/2 + c*c*c/3))
@@ -275,7 +275,7 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 		for _, g := range p.scan.groups {
 			plan.Grams(c, float64(g.q), examples)
 		}
-		plan.Products(examples * all)
+		plan.Products(examples * p.scan.touched())
 	}
 	plan.Elements(examples * c * c)
 }

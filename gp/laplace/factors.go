@@ -54,7 +54,7 @@ func (s *scanner) factorsSize(n int) (size int) {
 // a network with the given number of outputs at one example [shape]. A network that Fit would refuse
 // is an error.
 func KeptOfExample(net layers.Network, shape tensor.Shape, outputs int) (int, error) {
-	s, err := newScanner(net, shape, outputs, 1, false, nil)
+	s, err := newScanner(net, shape, outputs, 1, keeping{}, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -61,7 +61,7 @@ func (h *diagonal[T]) fields(visit visitor) error {
 		h.h = make([][]float64, len(h.blocks))
 	}
 	for i, k := range h.blocks {
-		if err := visit(k.param.Name+".h", &h.h[i], k.p, k.q); err != nil {
+		if err := visit(k.param.Name+".h", &h.h[i], k.shape()...); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (h *kfac[T]) fields(visit visitor) (err error) {
 		name := factorName(p.k, p.n)
 		values, vectors := h.values[p.n], h.basis[p.n]
 		if p.squares {
-			err = visit(name+".squares", &values, p.width)
+			err = visit(name+".squares", &values, p.size())
 		} else if err = visit(name+".values", &values, p.width); err == nil {
 			err = visit(name+".vectors", &vectors, p.width, p.width)
 		}

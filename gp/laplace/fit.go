@@ -87,7 +87,7 @@ func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opt
 		if size == 0 {
 			size = o.batch(n, p.structure.elements())
 		}
-		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure == kindKFAC, nil); err != nil {
+		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure.keeping(), nil); err != nil {
 			return nil, err
 		}
 		p.structure = make(p.scan)

@@ -39,14 +39,17 @@ var widestRows = 512
 // shape is the shape of the moments of the factor.
 func (p factorOf) shape() []int {
 	if p.squares {
-		return []int{p.width}
+		return []int{p.size()}
 	}
 	return []int{p.width, p.width}
 }
 
 // size is the number of the moments of the factor.
 func (p factorOf) size() int {
-	if p.squares {
+	switch {
+	case p.k.tokens != nil:
+		return p.k.size()
+	case p.squares:
 		return p.width
 	}
 	return p.width * p.width
@@ -62,14 +65,20 @@ func (h *kfac[T]) wide() (names []string) {
 	return names
 }
 
-// addMoments adds the moments of rows v [·,width] of a factor to sum.
-func addMoments[T kernel.Float](p factorOf, sum, v []T) {
-	if !p.squares {
+// addMoments adds the moments of rows v [·,width] of a factor at the examples of b to sum.
+func addMoments[T kernel.Float](b batch, p factorOf, sum, v []T) {
+	switch {
+	case p.k.tokens != nil:
+		eachToken(b, p.k, v, func(at int, part []T) {
+			to := sum[at : at+len(part)]
+			kernel.MulAdd(to, part, part, to)
+		})
+	case !p.squares:
 		addGram(sum, v, p.width)
-		return
-	}
-	for row := range slices.Chunk(v, p.width) {
-		kernel.MulAdd(sum, row, row, sum)
+	default:
+		for row := range slices.Chunk(v, p.width) {
+			kernel.MulAdd(sum, row, row, sum)
+		}
 	}
 }
 
@@ -86,8 +95,10 @@ func newKFAC[T kernel.Float](s *scanner, examples int) structure {
 		for _, n := range k.nodes() {
 			if !seen[n] {
 				seen[n] = true
-				p := factorOf{k: k, n: n, width: width(n), squares: n == k.d && !outer[n] && k.places == 1 && width(n) > widestRows}
-				p.work = n.Shape().TotalSize() * p.size() / p.width
+				p := factorOf{k: k, n: n, width: width(n), squares: k.tokens != nil || n == k.d && !outer[n] && k.places == 1 && width(n) > widestRows}
+				if p.work = n.Shape().TotalSize(); !p.squares {
+					p.work *= p.width
+				}
 				h.parts = append(h.parts, p)
 			}
 		}
@@ -164,7 +175,7 @@ func (h *kfac[T]) addRows(b batch) error {
 	for _, p := range h.parts {
 		if p.n == p.k.d {
 			v := h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width)
-			addMoments(p, h.moments[p.n].recent, v)
+			addMoments(b, p, h.moments[p.n].recent, v)
 			h.moments[p.n].next()
 		}
 	}
@@ -211,7 +222,7 @@ func (j *momentsJob[T]) one(p factorOf) {
 	case m.patches != nil:
 		m.patches.add(rows[T](j.b, p.k.images), m.recent)
 	default:
-		addMoments(p, m.recent, rows[T](j.b, p.n))
+		addMoments(j.b, p, m.recent, rows[T](j.b, p.n))
 	}
 	m.next()
 }

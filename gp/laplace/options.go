@@ -52,6 +52,11 @@ type options struct {
 // structureKind is the form in which the Gauss-Newton matrix H is represented.
 type structureKind string
 
+// keeping says which forms of Jacobians the structure takes.
+func (s structureKind) keeping() keeping {
+	return keeping{places: s == kindKFAC, tokens: s == kindKFAC || s == kindDiagonal}
+}
+
 const (
 	// kindFull keeps all of H.
 	kindFull structureKind = "full"

@@ -123,7 +123,7 @@ func (f *functionSpace) sums(visitor) error {
 
 func (h *diagonal[T]) sums(visit visitor) error {
 	for i, k := range h.blocks {
-		if err := h.totals[i].visit(visit, k.param.Name+".h", k.p, k.q); err != nil {
+		if err := h.totals[i].visit(visit, k.param.Name+".h", k.shape()...); err != nil {
 			return err
 		}
 	}

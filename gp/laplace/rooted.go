@@ -83,11 +83,11 @@ func (p *posterior) newRooted() (*rooted, error) {
 // write writes both scanners.
 func (r *rooted) write() (err error) {
 	s, shape := r.scan, r.scan.in.Shape()[1:]
-	if r.forward, err = newScanner(s.net, shape, s.outputs, s.batch, s.places, nil); err != nil {
+	if r.forward, err = newScanner(s.net, shape, s.outputs, s.batch, s.keep, nil); err != nil {
 		return err
 	}
 	net := pulled{s.net, shape, s.outputs}
-	r.back, err = newScanner(net, tensor.Shape{shape.TotalSize() + s.outputs}, 1, s.batch, s.places, s.blocks)
+	r.back, err = newScanner(net, tensor.Shape{shape.TotalSize() + s.outputs}, 1, s.batch, s.keep, s.blocks)
 	return err
 }
 
@@ -106,7 +106,7 @@ func (s *scanner) passesBack() bool {
 
 // like reports whether two blocks have factors of the same form.
 func (k block) like(other block) bool {
-	return (k.a == nil) == (other.a == nil) && (k.images == nil) == (other.images == nil) &&
+	return (k.a == nil) == (other.a == nil) && (k.images == nil) == (other.images == nil) && (k.tokens == nil) == (other.tokens == nil) &&
 		k.swapped == other.swapped && k.p == other.p && k.q == other.q && k.places == other.places
 }
 
@@ -120,7 +120,9 @@ func (r *rooted) compile() error {
 			if n := k.inputs(); n != nil {
 				forward = append(forward, n)
 			}
-			back = append(back, r.back.blocks[i].d)
+			if back = append(back, r.back.blocks[i].d); k.tokens != nil {
+				back = append(back, r.back.blocks[i].tokens)
+			}
 		}
 	}
 	if err := r.forward.compile(forward); err != nil {

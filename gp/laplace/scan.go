@@ -31,7 +31,7 @@ type scanner struct {
 	program *graph.Program // nil before compile
 
 	net     layers.Network                // with the chosen parameters
-	places  bool                          // see addBlocks
+	keep    keeping                       // the forms of the blocks
 	values  map[*graph.Node]*tensor.Dense // of the blocks' factors in a batch
 	scratch [][]float64                   // of a batch, in the order in which they are taken
 	taken   int                           // of scratch
@@ -44,15 +44,15 @@ type scanner struct {
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs
-// of the given shape each. places and like are the arguments of addBlocks.
-func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool, like []block) (*scanner, error) {
+// of the given shape each. keep and like are the arguments of addBlocks.
+func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, keep keeping, like []block) (*scanner, error) {
 	b := graph.NewBuilder(net.Params()[0].Value.Dtype())
-	return scannerAt(b, b.Input("x", append([]int{batch}, shape...)...), net, outputs, places, like)
+	return scannerAt(b, b.Input("x", append([]int{batch}, shape...)...), net, outputs, keep, like)
 }
 
 // scannerAt is newScanner for inputs [B,…] of a graph.
-func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int, places bool, like []block) (*scanner, error) {
-	s := &scanner{weights: net.Params(), outputs: outputs, net: net, places: places, builder: b, in: in, float: b.Dtype()}
+func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int, keep keeping, like []block) (*scanner, error) {
+	s := &scanner{weights: net.Params(), outputs: outputs, net: net, keep: keep, builder: b, in: in, float: b.Dtype()}
 	if b.Err() == nil {
 		s.batch, s.out = in.Shape()[0], net.Forward(b, in)
 	}
@@ -60,7 +60,7 @@ func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int
 		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", s.batch, s.out.Shape(), tensor.Shape{s.batch, outputs})
 	}
 	if b.Err() == nil {
-		s.addBlocks(jacobian.NTK{Net: net}, places, like)
+		s.addBlocks(jacobian.NTK{Net: net}, keep, like)
 	}
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
@@ -87,7 +87,7 @@ func (s *scanner) compile(nodes []*graph.Node) error {
 func (s *scanner) alias(of *scanner) {
 	for i, k := range s.blocks {
 		other := of.blocks[i]
-		for n, to := range map[*graph.Node]*graph.Node{k.a: other.a, k.d: other.d, k.images: other.images} {
+		for n, to := range map[*graph.Node]*graph.Node{k.a: other.a, k.d: other.d, k.images: other.images, k.tokens: other.tokens} {
 			if v, ok := s.values[n]; ok {
 				s.values[to] = v
 			}
@@ -95,11 +95,13 @@ func (s *scanner) alias(of *scanner) {
 	}
 }
 
-// nodes are the outputs and the factors of all blocks.
+// nodes are the outputs, and the factors and tokens of all blocks.
 func (s *scanner) nodes() []*graph.Node {
 	all := []*graph.Node{s.out}
 	for _, k := range s.blocks {
-		all = append(all, k.nodes()...)
+		if all = append(all, k.nodes()...); k.tokens != nil {
+			all = append(all, k.tokens)
+		}
 	}
 	return all
 }

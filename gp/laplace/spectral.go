@@ -145,6 +145,10 @@ func (p spectralPredictor) scales(b batch, g group) []float64 {
 	clear(u)
 	for _, i := range g.blocks {
 		k := p.blocks[i]
+		if k.tokens != nil {
+			p.addVariances(b, i, u)
+			continue
+		}
 		if k.a == nil {
 			for r := range b.count {
 				kernel.Add(u[r*q:(r+1)*q], p.v[i], u[r*q:(r+1)*q])
@@ -179,6 +183,10 @@ func (p spectralPredictor) root(b batch, f []float64) error {
 		}
 		d, q, std := p.rotated(b, k.d), k.q, make([]float64, k.size())
 		kernel.Sqrt(std, p.v[i])
+		if k.tokens != nil {
+			k.spread(b, d, std, f)
+			continue
+		}
 		a := []float64{1}
 		if k.a != nil {
 			a = p.rotated(b, k.a)

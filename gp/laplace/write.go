@@ -12,7 +12,7 @@ var _ gp.Writer = (*posterior)(nil)
 
 // Write implements gp.Writer.
 func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
-	s, err := scannerAt(w.Net, w.X, p.scan.net, p.scan.outputs, p.scan.places, p.scan.blocks)
+	s, err := scannerAt(w.Net, w.X, p.scan.net, p.scan.outputs, keeping{places: p.scan.keep.places}, p.scan.blocks)
 	if err != nil {
 		return gp.Written{}, err
 	}
@@ -76,7 +76,7 @@ func (t *writing) spectrum(p writtenSpectrum, i int) *graph.Node {
 		eigenvalues(factor *graph.Node) []float64
 	})
 	if !ok || k.a == nil {
-		return t.Const(p.v[i], k.p, k.q)
+		return t.Const(p.v[i], k.shape()...)
 	}
 	h1, h2 := t.Const(h.eigenvalues(k.a), k.p, 1), t.Const(h.eigenvalues(k.d), 1, k.q)
 	return b.Div(b.Fill(p.factor.scales.s, 1, 1), b.Affine(b.Mul(b.ReLU(h1), b.ReLU(h2)), 1, p.factor.ratio(i)))

@@ -73,7 +73,7 @@ func (t *writing) dataRows(p *posterior, f functionFactor) (writtenRows, error) 
 	n := f.n / t.outputs
 	value := dense.Of(f.data.x, append([]int{n}, t.fitted.in.Shape()[1:]...)...)
 	x := t.Rounded(value)
-	s, err := scannerAt(t.Net, x, t.net, t.outputs, t.places, t.fitted.blocks)
+	s, err := scannerAt(t.Net, x, t.net, t.outputs, t.keep, t.fitted.blocks)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (m *Model) remember(f *features) error {
 		return err
 	}
 	p := *m.Posterior
-	p.Stored = own.Fitted(of)
+	p.Stored = own.Fitted(of, m.Posterior.String())
 	m.Posterior = &p
 	return nil
 }
@@ -188,6 +188,45 @@ func (m *Model) onFeatures(ctx context.Context, p gp.Problem, o FitOptions) (gp.
 	}
 	p, err = cut.Problem(ctx, p, o.Run)
 	return p, cut, err
+}
+
+// leastFront is the number of operations of a front for a row from which on its outputs are kept for the time of a fit. For
+// cheaper fronts that would save less than it costs.
+const leastFront = 4e6
+
+// keeping returns the model for a fit to the rows of a set. The model keeps features in memory for the time of the fit where the layers
+// before the uncertain weights take most of the operations, the settings say that the posterior stays the same, and the
+// features of all rows, twice, take a quarter of the memory of the fit at most. The function forget, to be called with the
+// result of the fit, which may be nil, ends that.
+func (m *Model) keeping(s gp.Settings, set *data.Set, r gp.Run) (_ *Model, forget func(*Model), err error) {
+	forget = func(*Model) {}
+	local, ok := s.(gp.Local)
+	if !ok || m.features != nil {
+		return m, forget, nil
+	}
+	uncertain, err := local.Uncertain(m.network())
+	if err != nil || len(uncertain) == 0 {
+		return m, forget, nil // the fit explains the error
+	}
+	cut, err := frozen.Before(m.network(), m.Task.Inputs.Shape, m.Dtype(), uncertain)
+	if err != nil || cut == nil {
+		return m, forget, err
+	}
+	if m.Task.CheckSet(set) != nil {
+		return m, forget, nil // the fit explains the error
+	}
+	front, rest, err := cut.Flops()
+	if bytes := 2 * int64(set.N()) * int64(cut.Width()) * int64(m.Dtype().Size()); err != nil || front < max(leastFront, rest) || bytes > r.Limit()/4 {
+		return m, forget, err
+	}
+	own := m.copied()
+	own.features = &features{cut.Parts(), frozen.InMemory(cut)}
+	return own, func(fitted *Model) {
+		own.CloseFeatures() // which has no file
+		if fitted != nil {
+			fitted.features = nil
+		}
+	}, nil
 }
 
 // featureNote says what a fit has read.

@@ -242,3 +242,43 @@ func TestFeaturesExportAndUpdate(t *testing.T) {
 		t.Errorf("predictions %v, expected %v", got[:3], want[:3])
 	}
 }
+
+// TestFeaturesInMemory: where the layers before the uncertain weights cost most, LLA reads features from memory, with the
+// result of a fit to the whole network.
+func TestFeaturesInMemory(t *testing.T) {
+	m, set := newTestClasses(t, tensor.Float64, 1500, 1500, 4), tame(thirds(40, 3))
+	o := FitOptions{Settings: &laplace.Settings{Structure: "kfac", Weights: []string{"last-layer"}}, Validation: new(0.25)}
+	planned := 0
+	o.OnFeatures = func(p FeaturePlan) {
+		if planned++; p.Rows != 30 || p.Disk != 0 || p.Bytes != 30*4*8 {
+			t.Errorf("plan %+v", p)
+		}
+	}
+	f := fit(t, m, set, o)
+	if _, cut := frozen.Stored(f.Posterior.Stored); planned != 1 || cut == nil || cut.Shape[0] != 4 || f.features != nil || m.features != nil || f.String() != "LLA last-layer KFAC" {
+		t.Fatalf("%v, %d plans, cut %v", f, planned, cut)
+	}
+	p, err := m.Problem(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := o.Settings.Fit(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := gp.Predict(t.Context(), whole.Posterior, p.Train.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := gp.Predict(t.Context(), f.Posterior.Stored, p.Train.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !close(got.Mean, want.Mean, 1e-10) || !close(got.Cov, want.Cov, 1e-10) {
+		t.Errorf("covariances %v, expected %v", got.Cov[:3], want.Cov[:3])
+	}
+	all, err := new(laplace.Settings).Uncertain(m.Net)
+	if err != nil || all != nil {
+		t.Errorf("%d uncertain weights by default, error %v", len(all), err)
+	}
+}

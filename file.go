@@ -55,6 +55,7 @@ type posteriorHeader struct {
 	NoiseVariance float64          `json:"noise_variance"`         // see Posterior
 	Model         *likelihood.Spec `json:"likelihood,omitempty"`   // see Posterior
 	FrozenParts   int              `json:"frozen_parts,omitempty"` // parts of the network before the features that the posterior takes; 0: it takes rows
+	Label         string           `json:"label,omitempty"`        // name of a posterior that takes features
 	State         json.RawMessage  `json:"state"`                  // the header of the method's State
 }
 
@@ -126,7 +127,7 @@ func (m *Model) posteriorHeader(arrays []gp.Array) (*posteriorHeader, []gp.Array
 	}
 	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: m.fingerprint(), NoiseVariance: m.Posterior.NoiseVariance, Model: m.Posterior.Model}
 	if _, cut := frozen.Stored(m.Posterior.Stored); cut != nil {
-		h.FrozenParts = cut.Parts()
+		h.FrozenParts, h.Label = cut.Parts(), m.Posterior.String()
 	}
 	h.State, err = json.Marshal(state.Header)
 	return h, arrays, err

@@ -69,7 +69,7 @@ type FitOptions struct {
 // If ctx ends early, Fit returns an error that wraps ctx's, together with the model of the best
 // state so far if the method has one. With any other error the model is nil, also if the
 // posterior cannot predict the rows to which it was fitted.
-func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model, err error) {
+func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Model, err error) {
 	defer explain("fit", &err)
 	s, how, err := o.method()
 	if err != nil {
@@ -82,6 +82,11 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	if m, err = m.observed(set, o.Likelihood); err != nil {
 		return nil, err
 	}
+	m, forget, err := m.keeping(s, set, o.Run)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { forget(out) }()
 	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
 		return nil, err
@@ -96,8 +101,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model,
 	fitted.Record.Notes = m.notesOf(set, rows, fitted)
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
 	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
-	out, err := m.adopt(context.WithoutCancel(ctx), fitted, e, p, rows)
-	if err != nil {
+	if out, err = m.adopt(context.WithoutCancel(ctx), fitted, e, p, rows); err != nil {
 		return nil, err
 	}
 	return out, runErr
@@ -115,8 +119,10 @@ func (m *Model) fitTo(ctx context.Context, s gp.Settings, p gp.Problem, rows div
 	}
 	fitted, err := s.Fit(ctx, p, o.Run)
 	if fitted != nil && cut != nil {
-		fitted.Posterior = cut.Fitted(fitted.Posterior)
-		fitted.Record.Notes = append(fitted.Record.Notes, featureNote(cut))
+		fitted.Posterior = cut.Fitted(fitted.Posterior, s.Label())
+		if cut.Memory.Path() != "" {
+			fitted.Record.Notes = append(fitted.Record.Notes, featureNote(cut))
+		}
 	}
 	return fitted, err
 }

@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,7 +166,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 			return archive.Errorf(headerMember, "posterior: %w", err)
 		}
 	}
-	p, err := m.restored(how, l, h.FrozenParts, saved{a, h.State})
+	p, err := m.restored(how, l, h, saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
 	}
@@ -175,12 +176,12 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	return err
 }
 
-// restored restores a posterior, which takes features if so many parts of the network are frozen.
-func (m *Model) restored(how gp.Method, l likelihood.Likelihood, parts int, s gp.Saved) (gp.Stored, error) {
-	if parts == 0 {
+// restored restores a posterior, which takes features if parts of the network are frozen.
+func (m *Model) restored(how gp.Method, l likelihood.Likelihood, h *posteriorHeader, s gp.Saved) (gp.Stored, error) {
+	if h.FrozenParts == 0 {
 		return ensemble.Restore(context.Background(), how, m.network(), l, s)
 	}
-	cut, err := frozen.After(m.network(), parts, m.Task.Inputs.Shape, m.Dtype())
+	cut, err := frozen.After(m.network(), h.FrozenParts, m.Task.Inputs.Shape, m.Dtype())
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (m *Model) restored(how gp.Method, l likelihood.Likelihood, parts int, s gp
 	if err != nil {
 		return nil, err
 	}
-	return cut.Fitted(p), nil
+	return cut.Fitted(p, cmp.Or(h.Label, p.String())), nil
 }
 
 // recalibrate reads the calibration, if there is one.

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -47,6 +48,15 @@ type Posterior interface {
 	// right as long as neither the posterior nor the weights of the network change. Compile is
 	// not safe for concurrent use, but earlier results may be used meanwhile.
 	Compile(shape []int, size int, limit int64) (Compiled, error)
+}
+
+// Local is implemented by Settings whose posterior depends on an input only through the inputs of the layers with uncertain
+// weights and of those behind them: a fit to these layers, with the outputs of the layers before as examples, gives the same
+// posterior, see gp/frozen.
+type Local interface {
+	Settings
+	// Uncertain returns the parameters of a network that are uncertain, and none where the rows choose them.
+	Uncertain(net layers.Network) ([]*graph.Param, error)
 }
 
 // Compiled computes the predictions of a posterior for a few inputs at a time. A Compiled keeps

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 )
@@ -88,6 +89,20 @@ func (c *Cut) Fingerprint(form []byte) string {
 	text, _ := json.Marshal([]any{string(form), len(c.Front), c.Shape, c.dt.String(), layers.Fingerprint(c.Front)}) // texts and numbers
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Flops returns how many floating-point operations the front and the rest take for one row.
+func (c *Cut) Flops() (front, rest int, err error) {
+	if front, err = flops(c.Front, c.input, c.dt); err == nil {
+		rest, err = flops(c.Rest, c.Shape, c.dt)
+	}
+	return front, rest, err
+}
+
+// flops returns the operations of a network for one input.
+func flops(net layers.Network, input []int, dt tensor.Dtype) (int, error) {
+	x := tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{1}, input...)...))
+	return gp.ForwardFlops(gp.Problem{Net: net, Train: gp.Examples{X: x}})
 }
 
 // First names the first weights behind the cut.

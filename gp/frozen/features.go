@@ -95,9 +95,9 @@ func (c *Cut) check(x *tensor.Dense) error {
 
 // recall copies the features that the memory has to out. It returns the numbers of the other rows, and the keys of all.
 func (c *Cut) recall(x, out *tensor.Dense) (missing []int, keys []key, err error) {
-	n, h := x.Shape()[0], newHasher(c.dt)
+	n, h, remembers := x.Shape()[0], newHasher(c.dt), c.Memory.remembers()
 	for i := range n {
-		if c.Memory == nil {
+		if !remembers {
 			missing = append(missing, i)
 			continue
 		}
@@ -115,7 +115,7 @@ func (c *Cut) recall(x, out *tensor.Dense) (missing []int, keys []key, err error
 
 // remember writes the features of rows to the memory, if there is one.
 func (c *Cut) remember(out *tensor.Dense, rows []int, keys []key) error {
-	if c.Memory == nil {
+	if keys == nil {
 		return nil
 	}
 	own := make([]key, len(rows))

@@ -125,7 +125,7 @@ func fitted(t *testing.T, c *Cut, dt tensor.Dtype) gp.Stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Fitted(f.Posterior)
+	return c.Fitted(f.Posterior, "LLA KFAC")
 }
 
 // TestPosterior: a posterior behind a cut keeps the promises of posteriors, with and without a memory.

@@ -35,6 +35,16 @@ func (m *Memory) Rows() int {
 	return len(m.at)
 }
 
+// remembers reports whether the memory keeps anything; none, nil, does not.
+func (m *Memory) remembers() bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.closed
+}
+
 // Path returns the path of the file, "" where features are kept in memory.
 func (m *Memory) Path() string {
 	m.mu.Lock()

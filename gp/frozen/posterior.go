@@ -75,11 +75,12 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 	}
 	v := c.features[:n*width]
 	c.missing, c.inputs = c.missing[:0], c.inputs[:0]
+	remembers := c.cut.Memory.remembers()
 	for i := range n {
 		row, found := x[i*d:(i+1)*d], false
-		if m := c.cut.Memory; m != nil {
+		if remembers {
 			var err error
-			if found, err = m.copyTo(c.hash.numbers(row), v[i*width:(i+1)*width]); err != nil {
+			if found, err = c.cut.Memory.copyTo(c.hash.numbers(row), v[i*width:(i+1)*width]); err != nil {
 				return err
 			}
 		}
@@ -107,7 +108,7 @@ func (c *compiled) compute(v []float64) error {
 		dense.Copy(v[row*width:(row+1)*width], out[0], i*width)
 	}
 	// A gp.Engine tries zeros first, which are no row.
-	if c.cut.Memory == nil || !slices.ContainsFunc(c.inputs, func(x float64) bool { return x != 0 }) {
+	if !c.cut.Memory.remembers() || !slices.ContainsFunc(c.inputs, func(x float64) bool { return x != 0 }) {
 		return nil
 	}
 	keys := make([]key, len(c.missing))
@@ -121,6 +122,7 @@ func (c *compiled) compute(v []float64) error {
 type Posterior struct {
 	through           // takes inputs
 	Of      gp.Stored // takes features
+	Label   string    // the name of the posterior
 }
 
 var (
@@ -130,9 +132,9 @@ var (
 	_ gp.OwnMean        = (*Posterior)(nil)
 )
 
-// Fitted returns the posterior of the whole network, of one that was fitted to its rest.
-func (c *Cut) Fitted(p gp.Stored) gp.Stored {
-	q := &Posterior{through{p, c}, p}
+// Fitted returns the posterior of the whole network with a label, of one that was fitted to its rest.
+func (c *Cut) Fitted(p gp.Stored, label string) gp.Stored {
+	q := &Posterior{through{p, c}, p, label}
 	if _, ok := p.(gp.Updater); ok {
 		return updater{q}
 	}
@@ -151,7 +153,7 @@ func Stored(p gp.Stored) (gp.Stored, *Cut) {
 }
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return p.Of.String() }
+func (p *Posterior) String() string { return p.Label }
 
 // State implements gp.Stored: the state of the posterior that takes features. The cut is not in it.
 func (p *Posterior) State() (gp.State, error) { return p.Of.State() }
@@ -198,7 +200,7 @@ func (u updater) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stor
 	if err != nil {
 		return nil, err
 	}
-	return u.cut.Fitted(updated), nil
+	return u.cut.Fitted(updated, u.Label), nil
 }
 
 // Sums implements gp.Summed, if the posterior behind the cut does.
@@ -211,13 +213,14 @@ func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sums{s, &passes{Cut: p.cut, r: gp.Run{Memory: r.Memory}}}, nil
+	return sums{s, &passes{Cut: p.cut, r: gp.Run{Memory: r.Memory}}, p.Label}, nil
 }
 
 // sums are sums over features.
 type sums struct {
 	gp.Sums         // take features
 	of      *passes // compute them
+	label   string  // of the posterior
 }
 
 // Add implements gp.Sums.
@@ -242,6 +245,6 @@ func (s sums) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	f.Posterior = s.of.Fitted(f.Posterior)
+	f.Posterior = s.of.Fitted(f.Posterior, s.label)
 	return f, nil
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
 )
 
 // Settings are the settings of the LLA family, see [Method]. The zero value is full LLA
@@ -137,6 +139,14 @@ func (s *Settings) weights() chooser {
 		return lastLayerParams
 	}
 	return named(s.Weights...)
+}
+
+// Uncertain implements gp.Local.
+func (s *Settings) Uncertain(net layers.Network) ([]*graph.Param, error) {
+	if len(s.Weights) == 0 || strings.HasPrefix(s.Weights[0], gp.Informative) {
+		return nil, nil
+	}
+	return s.weights()(net)
 }
 
 // ascent is nil where the maximum is exact.

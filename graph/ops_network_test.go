@@ -204,16 +204,54 @@ func activationCases() []graphtest.Case {
 				x[12], x[13], x[14] + x[16], x[15] + x[17], 0, 0, x[18], x[19], x[20] + x[22], x[21] + x[23], 0, 0}
 		},
 	}, graphtest.Case{
-		Name: "places of the largest", Shapes: [][]int{{2, 5}}, Shape: []int{2, 3},
-		Prepare: func(in arrays) { copy(in[0], []float64{-1, 4, 2, 5, 3, 1, 0, -2, -1, -3}) },
-		Build:   func(b *builder, in []*node) *node { return b.Add(b.Largest(in[0], 3), b.Slice(in[0], 1, 0, 3)) },
-		Naive: func(in arrays) (y []float64) {
-			for i, k := range []float64{3, 1, 4, 0, 1, 3} {
-				y = append(y, k+in[0][i/3*5+i%3])
+		Name: "same tokens", Shapes: [][]int{{2, 3}, {2, 2}}, Shape: []int{2, 3, 2}, NoONNX: true,
+		Prepare: func(in arrays) { copy(in[0], []float64{3, 1, -1, 0, 2, 2}); copy(in[1], []float64{1, 3, 0, -2}) },
+		Build:   func(b *builder, in []*node) *node { return b.SameTokens(4, in[0], in[1]) },
+		Naive:   func(arrays) []float64 { return []float64{0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1} },
+	}, tokenDotsCase("token dots", func(b *builder, in []*node) *node { return b.TokenDots(4, in[0], in[1], in[2], in[3]) }),
+		tokenDotsCase("token dots of merged rows", func(b *builder, in []*node) *node {
+			return b.TokenDots(4, b.MergeTokens(4, in[0], in[1]), in[1], b.MergeTokens(4, in[2], in[3]), in[3])
+		}), graphtest.Case{
+			Name: "places of the largest", Shapes: [][]int{{2, 5}}, Shape: []int{2, 3},
+			Prepare: func(in arrays) { copy(in[0], []float64{-1, 4, 2, 5, 3, 1, 0, -2, -1, -3}) },
+			Build:   func(b *builder, in []*node) *node { return b.Add(b.Largest(in[0], 3), b.Slice(in[0], 1, 0, 3)) },
+			Naive: func(in arrays) (y []float64) {
+				for i, k := range []float64{3, 1, 4, 0, 1, 3} {
+					y = append(y, k+in[0][i/3*5+i%3])
+				}
+				return y
+			},
+		})
+}
+
+// tokenDotsCase is a case of two examples of two rows each, and three others of one row. The naive loop takes the first
+// places of each token, or all places if the rows are merged.
+func tokenDotsCase(name string, build func(b *builder, in []*node) *node) graphtest.Case {
+	x, z := []int{3, 1, -1, 0, 2, 2}, []int{1, 3, -4, 0, -2, 3}
+	first := func(of []int, i, width int) bool {
+		return !slices.ContainsFunc(of[i/width*width:i], func(v int) bool { return (v+4)%4 == (of[i]+4)%4 })
+	}
+	merged := strings.Contains(name, "merged")
+	return graphtest.Case{
+		Name: name, Shapes: [][]int{{4, 3, 2}, {2, 3}, {3, 2, 2}, {3, 2}}, Shape: []int{4, 3}, NoONNX: true, Build: build,
+		Prepare: func(in arrays) {
+			for i := range x {
+				in[1][i], in[3][i] = float64(x[i]), float64(z[i])
+			}
+		},
+		Naive: func(in arrays) []float64 {
+			y := make([]float64, 12)
+			for i := range 4 * 3 {
+				for j := range 3 * 2 {
+					at, row := i%3+i/6*3, i/3
+					if (x[at]+4)%4 == (z[j]+4)%4 && (merged || first(x, at, 3) && first(z, j, 2)) {
+						y[row*3+j/2] += in[0][2*i]*in[2][2*j] + in[0][2*i+1]*in[2][2*j+1]
+					}
+				}
 			}
 			return y
 		},
-	})
+	}
 }
 
 // stackCases are products of stacks with more than one leading axis, and with one matrix.

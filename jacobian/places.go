@@ -26,10 +26,15 @@ type places struct {
 	kind             int         // of the rows: inner products pair rows of one kind
 	patches          *graph.Node // [examples,K,T]; nil for a table
 	tokens           *graph.Node // [examples,T], of a table; else nil
+	rows             *graph.Node // the cotangents of a table as [examples·per,T,Out]
 	results          *graph.Node // the cotangents, [examples,per,Out,T]
 	examples, per    int         // examples, and rows of each
 	size, out, count int         // K or the rows of the table, Out and T
 }
+
+// fewTokens is how many times as many rows as places a table has where its rows are not formed: numbers that are looked
+// up take longer than products of matrices.
+const fewTokens = 4
 
 // inPlaces returns the rows u [B,s,p] and v [B',t,p] in their factors, and whether that is cheaper.
 func inPlaces(b *graph.Builder, u, v *graph.Node) (p, q *places, ok bool) {
@@ -40,10 +45,10 @@ func inPlaces(b *graph.Builder, u, v *graph.Node) (p, q *places, ok bool) {
 	if p == nil || q == nil || p.size != q.size || p.out != q.out || p.kind != q.kind {
 		return nil, nil, false
 	}
-	pair := p.size // multiplications for a_t·a'_t'
 	if p.tokens != nil {
-		pair = 1
+		return p, q, fewTokens*max(p.count, q.count) <= p.size
 	}
+	pair := p.size // multiplications for a_t·a'_t'
 	s, rows := max(p.per, q.per), p.size*p.out
 	each := p.count*q.count*(pair+p.out)+s*p.out*p.count <= s*rows
 	own := p.count*p.count*(pair+s*p.out) <= s*rows*(p.count+1)
@@ -97,7 +102,7 @@ func tokenPlaces(b *graph.Builder, rows *graph.Node, use graph.TokenUse) *places
 	if s[0] != n[0] || results[0] != n[0]*s[1] {
 		return nil
 	}
-	p := &places{kind: ofTokens, tokens: use.Tokens, examples: n[0], per: s[1], size: s[2] / results[2], out: results[2], count: n[1]}
+	p := &places{kind: ofTokens, tokens: use.Tokens, examples: n[0], per: s[1], rows: use.Results, size: s[2] / results[2], out: results[2], count: n[1]}
 	p.results = b.Transpose(b.Reshape(use.Results, n[0], p.per, p.count, p.out), 0, 1, 3, 2)
 	return p
 }
@@ -113,9 +118,6 @@ func (p *places) gram(b *graph.Builder, q *places) *graph.Node {
 // grams returns a_t·a'_t' for the places of every example of p and q: [examples·T,examples'·T'].
 func (p *places) grams(b *graph.Builder, q *places) *graph.Node {
 	n, m := p.examples*p.count, q.examples*q.count
-	if p.tokens != nil {
-		return b.Reshape(b.SameTokens(p.size, b.Reshape(p.tokens, 1, n), b.Reshape(q.tokens, 1, m)), n, m)
-	}
 	left := b.Reshape(b.Transpose(p.patches, 0, 2, 1), n, p.size)
 	return b.MatMul(left, b.Reshape(b.Transpose(q.patches, 0, 2, 1), m, q.size), false, true)
 }
@@ -148,11 +150,18 @@ func (p *places) own(b *graph.Builder, q *places) *graph.Node {
 // across pairs every row with every row of q, which has one for each example: [B,s,M].
 func (p *places) across(b *graph.Builder, q *places) *graph.Node {
 	n, m := p.examples, q.examples
+	if p.tokens != nil {
+		dots := b.TokenDots(p.size, p.merged(b), p.tokens, q.merged(b), q.tokens)
+		return b.Reshape(dots, n, p.per, m)
+	}
 	gram := b.Reshape(p.grams(b, q), n*p.count, m, q.count)
 	carried := b.MatMul(b.Transpose(gram, 1, 0, 2), q.stack(b), false, true) // [M,B·T,Out]
 	carried = b.Transpose(b.Reshape(carried, m, n, p.count, p.out), 1, 0, 3, 2)
 	return b.MatMul(p.wide(b), b.Reshape(carried, n, m, p.out*p.count), false, true)
 }
+
+// merged returns the rows of a table with each token of an example once.
+func (p *places) merged(b *graph.Builder) *graph.Node { return b.MergeTokens(p.size, p.rows, p.tokens) }
 
 // among pairs every row with every row: [M,M].
 func (p *places) among(b *graph.Builder, q *places) *graph.Node {

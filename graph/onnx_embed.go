@@ -11,12 +11,7 @@ func (r embed) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	}
 	at := in[1]
 	examples, places, width := at.Shape[0], w.product(at.Shape[1:]), out[len(out)-1]
-	per := Extent{Fixed: 1}
-	if rows := in[0].Shape[0]; examples.free() && rows.Each%examples.Each == 0 && rows.Fixed == 0 && examples.Fixed == 0 {
-		per.Fixed = rows.Each / examples.Each
-	} else if rows != examples {
-		return w.Failf("several tables for an example")
-	}
+	per := w.per(in[0].Shape[0], examples)
 	table := w.oneHot(w.Reshape(at, examples, Extent{Fixed: 1}, places, Extent{Fixed: 1}), r.rows)
 	rows := places
 	if !r.scatter {
@@ -32,9 +27,6 @@ func (w *ONNX) oneHot(x ONNXValue, rows int) ONNXValue {
 	for i := range numbers {
 		numbers[i] = float64(i)
 	}
-	end := w.Node("Mul", nil, stepONNX(w, w.Node("Neg", nil, x.Name)), w.Number(float64(rows)))
-	at := w.Node("Add", nil, x.Name, end)
-	away := w.Node("Abs", nil, w.Node("Sub", nil, at, w.Array(numbers, rows)))
 	to := append(append([]Extent{}, x.Shape[:len(x.Shape)-1]...), Extent{Fixed: rows})
-	return ONNXValue{w.Node("Relu", nil, affineONNX(-1, 1)(w, away)), to}
+	return ONNXValue{w.same(w.fromStart(x, rows), ONNXValue{w.Array(numbers, rows), extents(rows)}), to}
 }

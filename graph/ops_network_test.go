@@ -195,7 +195,7 @@ func activationCases() []graphtest.Case {
 			return y
 		},
 	}, graphtest.Case{
-		Name: "merge tokens", NoONNX: true, Shapes: [][]int{{4, 3, 2}, {2, 3}}, Shape: []int{4, 3, 2},
+		Name: "merge tokens", Shapes: [][]int{{4, 3, 2}, {2, 3}}, Shape: []int{4, 3, 2},
 		Prepare: func(in arrays) { copy(in[1], []float64{3, 1, -1, 0, 2, 2}) }, // of a table of four rows
 		Build:   func(b *builder, in []*node) *node { return b.MergeTokens(4, in[0], in[1]) },
 		Naive: func(in arrays) []float64 {
@@ -204,7 +204,7 @@ func activationCases() []graphtest.Case {
 				x[12], x[13], x[14] + x[16], x[15] + x[17], 0, 0, x[18], x[19], x[20] + x[22], x[21] + x[23], 0, 0}
 		},
 	}, graphtest.Case{
-		Name: "same tokens", Shapes: [][]int{{2, 3}, {2, 2}}, Shape: []int{2, 3, 2}, NoONNX: true,
+		Name: "same tokens", Shapes: [][]int{{2, 3}, {2, 2}}, Shape: []int{2, 3, 2},
 		Prepare: func(in arrays) { copy(in[0], []float64{3, 1, -1, 0, 2, 2}); copy(in[1], []float64{1, 3, 0, -2}) },
 		Build:   func(b *builder, in []*node) *node { return b.SameTokens(4, in[0], in[1]) },
 		Naive:   func(arrays) []float64 { return []float64{0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1} },
@@ -233,7 +233,7 @@ func tokenDotsCase(name string, build func(b *builder, in []*node) *node) grapht
 	}
 	merged := strings.Contains(name, "merged")
 	return graphtest.Case{
-		Name: name, Shapes: [][]int{{4, 3, 2}, {2, 3}, {3, 2, 2}, {3, 2}}, Shape: []int{4, 3}, NoONNX: true, Build: build,
+		Name: name, Shapes: [][]int{{4, 3, 2}, {2, 3}, {3, 2, 2}, {3, 2}}, Shape: []int{4, 3}, Build: build,
 		Prepare: func(in arrays) {
 			for i := range x {
 				in[1][i], in[3][i] = float64(x[i]), float64(z[i])

@@ -58,16 +58,7 @@ func (s stepSums) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	var x [2]ONNXValue
 	for i, v := range in {
 		n := v.Shape[0]
-		per := Extent{Fixed: 1} // cotangents of an example
-		switch {
-		case n == of:
-		case of.free() && of.Fixed == 0 && n.Fixed == 0 && n.Each%of.Each == 0:
-			per.Fixed = n.Each / of.Each
-		case !of.free() && !n.free():
-			per.Fixed = n.Fixed / of.Fixed
-		default:
-			return w.Failf("several cotangents for an example")
-		}
+		per := w.per(n, of)
 		x[i] = w.Reshape(v, of, per, v.Shape[1], v.Shape[2])
 	}
 	return w.Reshape(w.matMul(x[0], x[1], true, false), out...).Name

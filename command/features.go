@@ -35,7 +35,7 @@ func (f featureFile) use(m *valla.Model) error {
 // features shows what features take.
 func (d *drawer) features(p valla.FeaturePlan) {
 	text := fmt.Sprintf("features of shape %v of %d rows, %d of them new, take about %s and %s of memory", p.Shape, p.Rows, p.Missing, seconds(p.Seconds), graph.Bytes(p.Bytes))
-	if p.Missing > 0 {
+	if p.Disk > 0 {
 		text += fmt.Sprintf(", and %s of the file", graph.Bytes(p.Disk))
 	}
 	fmt.Fprintln(d.out, "valla: estimate:", text)

@@ -174,8 +174,12 @@ func (h *kfac[T]) addRows(b batch) error {
 	}
 	for _, p := range h.parts {
 		if p.n == p.k.d {
-			v := h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width)
-			addMoments(b, p, h.moments[p.n].recent, v)
+			sum, src := h.moments[p.n].recent, rows[T](b, p.n)
+			if b.outputs >= manyOutputs && !p.squares && p.k.places == 1 && units(src, b.outputs, p.width) {
+				addUnits(sum, h.d, b.lambda, b.count, b.outputs)
+			} else {
+				addMoments(b, p, sum, h.roots.weighted(b, h.d, src, p.k.places*p.width))
+			}
 			h.moments[p.n].next()
 		}
 	}

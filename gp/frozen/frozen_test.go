@@ -259,3 +259,34 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestSums: a posterior behind a cut that is made anew from sums over the rows of its fit is the same, with its label.
+func TestSums(t *testing.T) {
+	net, e := blocks(t, tensor.Float64), images(30, tensor.Float64)
+	f := fitted(t, before(t, net, tensor.Float64, "last-layer"), tensor.Float64)
+	s, err := f.(gp.Summed).Sums(likelihood.Softmax{}, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}} {
+		if err := s.Add(t.Context(), e.Rows(rows)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := s.Finish(t.Context(), 30, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := gp.Predict(t.Context(), f, e.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := gp.Predict(t.Context(), again.Posterior, e.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(a, b float64) bool { return a-b < 1e-10 && b-a < 1e-10 }
+	if !slices.EqualFunc(got.Cov, want.Cov, same) || !slices.Equal(got.Mean, want.Mean) || again.Posterior.String() != f.String() {
+		t.Errorf("%v: covariances %v, expected %v", again.Posterior, got.Cov[:3], want.Cov[:3])
+	}
+}

@@ -25,7 +25,7 @@ func documented(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	parts := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|[^|]*\\|[^|]*\\| (\\S*) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|[^|\n]*\\|[^|\n]*\\| ([DNA·]*) \\|").FindAllStringSubmatch(string(page), -1) {
 		parts[row[1]] = row[2]
 	}
 	return parts

@@ -113,6 +113,7 @@ func scalars(t *testing.T, net *valla.Model, train *data.Set, seed uint64) []*va
 // of pairs of network and table: it is better by .05 at least in the mean, and worse by more than .02 in at most 12 %.
 // Verdicts that say something are right in 90 %, and half of the differences of printed and true gains are within the
 // probable error. It prints the table in docs/honest.md. It needs minutes, and runs with VALLA_LONG.
+// Each table is a test of its own: -run 'TestTrust/outliers' measures some.
 func TestTrust(t *testing.T) {
 	if !fixture.Long() {
 		trustFew(t)
@@ -122,23 +123,28 @@ func TestTrust(t *testing.T) {
 	fmt.Println("| table | gain over the best scalar: under | well | over | verdicts right | of | off |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|")
 	for _, l := range trustTables() {
-		var of []trustPair
-		line := fmt.Sprintf("| %v |", l)
-		for network := range trustNetworks {
-			var pairs []trustPair
-			for seed := range uint64(2) {
-				p := measureTrust(t, l, network, seed)
-				t.Logf("%v, %s, seed %d: %+v, off %.2f", l, trustNetworks[network].name, seed, p, p.off())
-				pairs = append(pairs, p)
-			}
-			line += fmt.Sprintf(" %.3f |", -kernel.Mean([]float64{pairs[0].loss, pairs[1].loss}))
-			of = append(of, pairs...)
-		}
-		right, say, off := verdicts(of)
-		fmt.Printf("%s %d | %d | %.2f |\n", line, right, say, off)
-		all = append(all, of...)
+		t.Run(l.String(), func(t *testing.T) { all = append(all, trustLine(t, l)...) })
 	}
 	checkTrust(t, all)
+}
+
+// trustLine measures the pairs of a table and prints their line.
+func trustLine(t *testing.T, l trustTable) (all []trustPair) {
+	t.Helper()
+	line := fmt.Sprintf("| %v |", l)
+	for network := range trustNetworks {
+		var pairs []trustPair
+		for seed := range uint64(2) {
+			p := measureTrust(t, l, network, seed)
+			t.Logf("%v, %s, seed %d: %+v, off %.2f", l, trustNetworks[network].name, seed, p, p.off())
+			pairs = append(pairs, p)
+		}
+		line += fmt.Sprintf(" %.3f |", -kernel.Mean([]float64{pairs[0].loss, pairs[1].loss}))
+		all = append(all, pairs...)
+	}
+	right, say, off := verdicts(all)
+	fmt.Printf("%s %d | %d | %.2f |\n", line, right, say, off)
+	return all
 }
 
 // trustFew checks the mean loss of three small tables, with one network each.

@@ -48,7 +48,11 @@ func (h *diagonal[T]) addRows(b batch) error { return h.add(b) }
 func (h *diagonal[T]) add(b batch) error {
 	for _, g := range h.groups {
 		q := g.q
-		h.roots.sum(b, h.sum, rows[T](b, g.d), q)
+		if g.d == b.unit {
+			unitSquares(b, h.sum)
+		} else {
+			h.roots.sum(b, h.sum, rows[T](b, g.d), q)
+		}
 		for _, i := range g.blocks {
 			h.addBlock(b, i)
 			h.totals[i].next()

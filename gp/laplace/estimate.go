@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 )
@@ -194,6 +195,7 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 	case *denseLayer:
 		plan.Products(n * float64(h.width*h.width*h.q()*h.q()) / 2)
 	case interface{ factorSizes() []int }: // KFAC
+		plan.Products(p.unitProducts(n))
 		for _, w := range h.factorSizes() {
 			plan.EigenSystem(float64(w), 1)
 		}
@@ -209,13 +211,23 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 	}
 }
 
+// unitProducts counts the products of C numbers with as many, where they take the place of products of unit vectors.
+func (p *posterior) unitProducts(examples float64) float64 {
+	if p.scan.unit == nil {
+		return 0
+	}
+	return examples * float64(p.scan.outputs*p.scan.outputs)
+}
+
 // eachFactor calls f with the rows and the width of each factor of the Jacobian at an example, and whether the structure
-// has a basis for it, see kfac.rotates.
+// has a basis for it, see kfac.rotates. Unit vectors have no rows.
 func (p *posterior) eachFactor(f func(rows, width float64, rotated bool)) {
 	h, rotates := p.full().(interface{ rotates(*graph.Node) bool })
 	c := float64(p.scan.outputs)
 	for _, g := range p.scan.groups {
-		f(c*float64(p.scan.blocks[g.blocks[0]].places), float64(g.q), rotates && h.rotates(g.d))
+		if g.d != p.scan.unit {
+			f(c*float64(p.scan.blocks[g.blocks[0]].places), float64(g.q), rotates && h.rotates(g.d))
+		}
 	}
 	for _, k := range p.scan.blocks {
 		if k.a != nil {
@@ -237,7 +249,11 @@ func (p *posterior) planSolves(plan *gp.Plan, solves, examples int) {
 		plan.Hold(p.marginalBytes(batch))
 		plan.Beside(gp.Numbers(batch, c, c))
 		plan.Run(p.cost, float64(solves*examples)/float64(p.scan.batch))
-		p.planMarginals(plan, float64(solves*examples))
+		if p.scoresByVariance() {
+			p.planSpectral(plan, float64(solves*examples))
+		} else {
+			p.planMarginals(plan, float64(solves*examples))
+		}
 	}
 }
 
@@ -266,18 +282,37 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 		q := float64(h.q())
 		plan.Products(examples * (n*n/2 + c*q*q + c*c*q))
 	default:
-		p.eachFactor(func(rows, width float64, rotated bool) {
-			plan.Elements(3 * examples * rows * width)
-			if rotated {
-				plan.Products(examples * rows * width * width)
-			}
-		})
+		p.planSpectral(plan, examples)
 		for _, g := range p.scan.groups {
 			plan.Grams(c, float64(g.q), examples)
 		}
-		plan.Products(examples * p.scan.touched())
 	}
 	plan.Elements(examples * c * c)
+}
+
+// planSpectral counts the factors in their bases, and the variances, of so many examples.
+func (p *posterior) planSpectral(plan *gp.Plan, examples float64) {
+	p.eachFactor(func(rows, width float64, rotated bool) {
+		plan.Elements(3 * examples * rows * width)
+		if rotated {
+			plan.Products(examples * rows * width * width)
+		}
+	})
+	plan.Products(examples*p.scan.touched() + p.unitProducts(examples))
+}
+
+// scoresByVariance reports whether score needs no covariances.
+func (p *posterior) scoresByVariance() bool {
+	for _, k := range p.scan.blocks {
+		if k.places > 1 {
+			return false
+		}
+	}
+	switch p.full().(type) {
+	case *functionSpace, *weightSpace, *denseLayer:
+		return false
+	}
+	return likelihood.IsClass(p.evidence.likelihood)
 }
 
 // marginalBytes is the memory of the covariances of so many examples. A buffer is replaced by one twice as large when it is
@@ -309,7 +344,7 @@ func (p *posterior) scratchBytes() int64 {
 	}
 	sum := 0.0
 	p.eachFactor(func(rows, width float64, _ bool) { sum += rows * width })
-	return gp.Numbers(b, int(sum))
+	return gp.Numbers(b, int(sum+p.unitProducts(1)))
 }
 
 // full is the representation of all of H, also where only the leading part of it is kept.

@@ -7,7 +7,9 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -88,14 +90,29 @@ func (p *posterior) try(ctx context.Context, h hyper, d gp.Examples) (*posterior
 	l, at := p.evidence.at(h.noise), targets{from: d}
 	sum, g := 0.0, gp.Gaussian{}
 	err = p.scan.each(ctx, d.X, func(b batch) error {
-		if err := q.predict(b, &g); err != nil {
-			return err
-		}
-		sum += float64(b.count) * gp.MeanNLL(l, at.of(b), g.Mean, g.Cov, b.outputs)
-		return nil
+		nll, err := q.score(b, &g, l, at.of(b))
+		sum += float64(b.count) * nll
+		return err
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	return q, sum / float64(d.N()), nil
+}
+
+// score returns the mean negative log-likelihood of the targets y of a batch. g is memory. The probabilities of classes
+// depend on the variances alone.
+func (p *posterior) score(b batch, g *gp.Gaussian, l likelihood.Likelihood, y []float64) (float64, error) {
+	if by, ok := p.predictor.(byVariance); ok && likelihood.IsClass(l) {
+		if v := b.take(b.size()); by.variances(b, v) {
+			kernel.Scale(v, p.PriorStd()*p.PriorStd(), v)
+			return gp.MeanNLLOfEach(l, y, b.mean(), b.outputs, func(n int, to []float64) {
+				copy(to, v[n*b.outputs:])
+			}), b.checkVariances(v)
+		}
+	}
+	if err := p.predict(b, g); err != nil {
+		return 0, err
+	}
+	return gp.MeanNLL(l, y, g.Mean, g.Cov, b.outputs), nil
 }

@@ -174,11 +174,10 @@ func (h *kfac[T]) addRows(b batch) error {
 	}
 	for _, p := range h.parts {
 		if p.n == p.k.d {
-			sum, src := h.moments[p.n].recent, rows[T](b, p.n)
-			if b.outputs >= manyOutputs && !p.squares && p.k.places == 1 && units(src, b.outputs, p.width) {
-				addUnits(sum, h.d, b.lambda, b.count, b.outputs)
+			if sum := h.moments[p.n].recent; p.n == b.unit && !p.squares {
+				unitGram(b, sum, h.d)
 			} else {
-				addMoments(b, p, sum, h.roots.weighted(b, h.d, src, p.k.places*p.width))
+				addMoments(b, p, sum, h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width))
 			}
 			h.moments[p.n].next()
 		}
@@ -223,6 +222,8 @@ func (j *momentsJob[T]) Run(part, _ int) { j.one(j.kfac.parts[j.parts[part]]) }
 func (j *momentsJob[T]) one(p factorOf) {
 	m := j.moments[p.n]
 	switch {
+	case p.n == j.b.unit && !p.squares:
+		unitGram(j.b, m.recent, nil)
 	case m.patches != nil:
 		m.patches.add(rows[T](j.b, p.k.images), m.recent)
 	default:

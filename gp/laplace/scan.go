@@ -21,6 +21,7 @@ type scanner struct {
 	float   tensor.Dtype   // of the network
 	blocks  []block        // the Jacobian, by parameter
 	groups  []group        // of blocks with the same cotangents
+	unit    *graph.Node    // the cotangents of the last layer where these are the unit vectors of the outputs, or nil
 
 	builder *graph.Builder // of the graph below
 	in      *graph.Node    // [B,…]
@@ -62,6 +63,9 @@ func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int
 	if b.Err() == nil {
 		s.addBlocks(jacobian.NTK{Net: net}, keep, like)
 	}
+	if b.Err() == nil {
+		s.findUnit()
+	}
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
@@ -87,6 +91,9 @@ func (s *scanner) compile(nodes []*graph.Node) error {
 func (s *scanner) alias(of *scanner) {
 	for i, k := range s.blocks {
 		other := of.blocks[i]
+		if k.d == s.unit {
+			s.unit = other.d
+		}
 		for n, to := range map[*graph.Node]*graph.Node{k.a: other.a, k.d: other.d, k.images: other.images, k.tokens: other.tokens} {
 			if v, ok := s.values[n]; ok {
 				s.values[to] = v

@@ -100,9 +100,16 @@ type spectralPredictor struct {
 
 // rotated returns a factor's rows in the basis, in memory of the batch.
 func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
+	basis := p.basis[n]
+	if n == b.unit && basis != nil {
+		out := b.take(b.count * len(basis))
+		for i := range b.count {
+			copy(out[i*len(basis):], basis)
+		}
+		return out
+	}
 	v, shape := rows[float64](b, n), b.values[n].Shape() // the node's own Shape allocates
-	width := shape[len(shape)-1]
-	out, basis := b.take(len(v)), p.basis[n]
+	width, out := shape[len(shape)-1], b.take(len(v))
 	if basis == nil {
 		copy(out, v)
 	} else {
@@ -126,7 +133,8 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 			}
 			continue
 		}
-		q, d, u := g.q, p.rotated(b, g.d), p.scales(b, g)
+		q, d, u := g.q, p.rotated(b, g.d), p.spread(b, g)
+		kernel.Sqrt(u, u)
 		for r := range b.size() {
 			row, scale := d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q]
 			kernel.Mul(row, scale, row)
@@ -138,8 +146,38 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 	return b.checkCovariance(cov)
 }
 
-// scales returns √u for a group, [count·q].
-func (p spectralPredictor) scales(b batch, g group) []float64 {
+// variances implements byVariance.
+func (p spectralPredictor) variances(b batch, v []float64) bool {
+	c := b.outputs
+	for _, g := range p.groups {
+		if p.blocks[g.blocks[0]].places > 1 {
+			return false
+		}
+	}
+	clear(v)
+	for _, g := range p.groups {
+		q, u := g.q, p.spread(b, g)
+		if g.d == b.unit && p.basis[g.d] == nil {
+			kernel.Add(v, v, u)
+			continue
+		}
+		if g.d == b.unit {
+			squares := b.take(c * q)
+			kernel.Square(squares, p.basis[g.d])
+			kernel.Gemm(false, true, b.count, c, q, 1, u, q, squares, q, 1, v, c)
+			continue
+		}
+		d := p.rotated(b, g.d)
+		kernel.Square(d, d)
+		for r := range b.size() {
+			v[r] += kernel.Dot(d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q])
+		}
+	}
+	return true
+}
+
+// spread returns u for a group, [count·q].
+func (p spectralPredictor) spread(b batch, g group) []float64 {
 	q := g.q
 	u := b.take(b.count * q)
 	clear(u)
@@ -159,7 +197,6 @@ func (p spectralPredictor) scales(b batch, g group) []float64 {
 		kernel.Square(a, a)
 		kernel.Gemm(false, false, b.count, q, k.p, 1, a, k.p, p.v[i], q, 1, u, q)
 	}
-	kernel.Sqrt(u, u)
 	return u
 }
 
@@ -168,6 +205,14 @@ func (b batch) checkCovariance(cov []float64) error {
 	c := b.outputs
 	if i, v := kernel.FirstNonFinite(cov[:b.count*c*c]); i >= 0 {
 		return fmt.Errorf("laplace: example %d: the variance of output %d is %g", b.first+i/(c*c), i/c%c, v)
+	}
+	return nil
+}
+
+// checkVariances is checkCovariance for variances v [count·C].
+func (b batch) checkVariances(v []float64) error {
+	if i, x := kernel.FirstNonFinite(v); i >= 0 {
+		return fmt.Errorf("laplace: example %d: the variance of output %d is %g", b.first+i/b.outputs, i%b.outputs, x)
 	}
 	return nil
 }

@@ -46,6 +46,13 @@ type predictor interface {
 	root(b batch, f []float64) error
 }
 
+// byVariance is a predictor that computes the variances of outputs without their covariances, which takes less time with
+// many outputs.
+type byVariance interface {
+	// variances writes the variances of the outputs of a batch to v [count·C]. It returns false where it cannot.
+	variances(b batch, v []float64) bool
+}
+
 // newFull returns the representation of all of H. The data have rows = N·C Jacobian rows.
 func newFull(of *scanner, s spaceKind, rows int) structure {
 	if s == spaceWeights || s != spaceFunctions && of.params <= rows {

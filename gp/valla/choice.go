@@ -20,10 +20,11 @@ func (n *natural) compare(ctx context.Context) (values, choice []float64, err er
 		return nil, nil, err
 	}
 	trials := n.ladder.trials(spectra)
-	if values, err = n.check.values(ctx, n, trials); err != nil {
+	values, robust, err := n.check.values(ctx, n, trials)
+	if err != nil {
 		return nil, nil, err
 	}
-	return values, n.check.choice(values, trials), nil
+	return values, n.check.choice(robust, trials), nil
 }
 
 // settled is the share of all iterations before which the ladder stays where the scan has put it.
@@ -112,12 +113,11 @@ func (n *natural) scan(ctx context.Context) error {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
 	few := n.check.first(max(1, scannedOutputs/n.outputs))
-	values, err := few.values(ctx, n, trials)
+	_, robust, err := few.values(ctx, n, trials)
 	if err != nil {
 		return err
 	}
-	values = few.choice(values, trials)
-	best := kernel.Least(values)
+	best := kernel.Least(few.choice(robust, trials))
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
 }

@@ -134,11 +134,11 @@ func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (t
 		for _, c := range gp.Candidates(of, gp.LogSpaced(lo, hi, n), 0) {
 			all = append(all, s.trial(p, c.Prior, c.Noise*c.Noise))
 		}
-		values, err := check.values(ctx, s.n, all)
+		values, robust, err := check.values(ctx, s.n, all)
 		if err != nil {
 			return trial{}, 0, err
 		}
-		choice := check.choice(values, all)
+		choice := check.choice(robust, all)
 		at := kernel.Least(choice)
 		best, nll = all[at], values[at]
 		lo, hi = math.Sqrt(best.scale)/2, math.Sqrt(best.scale)*2

@@ -1,12 +1,15 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
@@ -84,13 +87,19 @@ func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 const indifferent = 10.0
 
 // values returns the mean negative log predictive density of each trial, +Inf for a σ₀ so
-// large that rounding hides the variance.
-func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]float64, error) {
+// large that rounding hides the variance, and the robust values by which σ₀ is chosen, see [gp.Robust].
+func (v *validation) values(ctx context.Context, n *natural, trials []trial) (values, robust []float64, err error) {
 	v.each.Refresh()
-	values, left, prior := make([]float64, len(trials)), make([]float64, len(trials)), make([]float64, len(trials))
+	values, robust = make([]float64, len(trials)), make([]float64, len(trials))
+	left, prior := make([]float64, len(trials)), make([]float64, len(trials))
 	c, width := n.outputs, n.outputs*n.width
-	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
+	err = v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
+		y, add, share := v.y[first*width:(first+rows)*width], v.add[first*c:(first+rows)*c], v.share[first:first+rows]
+		anyway, err := v.anyway(n.lik, trials[0].params, y, mean, add, share)
+		if err != nil {
+			return err
+		}
 		trials[0].whiten(k)
 		var w []float64
 		for i, p := range trials {
@@ -100,23 +109,47 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 			}
 			q := p.variance(p.scale, diag, w)
 			left[i] += kernel.Sum(q)
-			kernel.Add(q, q, v.add[first*c:(first+rows)*c])
-			if err := v.term.Run(p.params, v.y[first*width:(first+rows)*width], mean, q, v.share[first:first+rows]); err != nil {
+			kernel.Add(q, q, add)
+			if err := v.term.Run(p.params, y, mean, q, share); err != nil {
 				return err
 			}
 			values[i] -= v.term.Sum()
+			robust[i] -= gp.Robust(v.term.Terms(rows), anyway, share, v.held)
 			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	passOver(values, left, prior, digits*rounding(n.dt))
-	return values, nil
+	passOver(robust, left, prior, digits*rounding(n.dt))
+	return values, robust, nil
 }
 
-// choice returns values with the costs of their σ₀, by which σ₀ is chosen.
+// anyway returns the largest log density [n] of targets y [n,W·C] with any variance of the latent function, to which the
+// variances add [n,C] are added.
+func (v *validation) anyway(lik likelihood.Likelihood, params, y, mean, add, share []float64) (best []float64, err error) {
+	unit, q := cmp.Or(likelihood.NoiseVariance(lik), 1), make([]float64, len(mean))
+	for _, times := range gp.AnyVariance {
+		for i := range q {
+			q[i] = times*(unit+add[i]) + add[i]
+		}
+		if err := v.term.Run(params, y, mean, q, share); err != nil {
+			return nil, err
+		}
+		terms := v.term.Terms(len(share))
+		if best == nil {
+			best = slices.Clone(terms)
+		}
+		for i, x := range terms {
+			best[i] = max(best[i], x)
+		}
+	}
+	return best, nil
+}
+
+// choice returns robust values with the costs of their σ₀, by which σ₀ is chosen.
 func (v *validation) choice(values []float64, trials []trial) []float64 {
 	out := make([]float64, len(values))
 	for i, p := range trials {

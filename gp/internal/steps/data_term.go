@@ -121,6 +121,9 @@ func (l *DataTerm) Sum() float64 {
 	return sum
 }
 
+// Terms returns ℓ [n] of the first n examples of the last run.
+func (l *DataTerm) Terms(n int) []float64 { return graph.Floats(l.program.Value(l.term))[:n] }
+
 // Lambda returns w λ [n,C], λ_c = −2 ∂ℓ/∂Q_cc, of the last run, of its first n examples.
 func (l *DataTerm) Lambda(n int) []float64 {
 	lambda := graph.Floats(l.program.Value(l.slope))[:n*l.outputs]

@@ -39,7 +39,7 @@ func absurdLines(t *testing.T, dir string) (lines []string) {
 	commands := []string{
 		"train train.csv --out x.valla", "predict test.csv --model m.valla --out p.csv", "compare train.csv --model map.valla --budget 1s",
 		"eval test.csv --model m.valla", "calibrate test.csv --model m.valla --out x.valla", "update test.csv --model m.valla --out x.valla",
-		"report test.csv --model m.valla --out x.html", "export m.valla --out x.onnx", "serve --model m.valla --listen 127.0.0.1:0",
+		"report test.csv --model m.valla --out x.html", "export m.valla --out x.onnx", "acquire test.csv --model m.valla", "serve --model m.valla --listen 127.0.0.1:0",
 	}
 	for _, m := range method.All() {
 		commands = append(commands, "fit train.csv --model map.valla --out x.valla --method "+m.Name)

@@ -50,7 +50,7 @@ func newAcquire() *cobra.Command {
 	return cmd
 }
 
-const acquireHelp = `Choose the rows of a table without targets, or the images, whose targets the model should have
+const acquireHelp = `Choose the rows of a table without targets whose targets the model should have
 next. The columns are row, the number of the row from 1, the columns that name the rows, and
 score; the best row comes first. Each row is the best one given the targets of the rows
 before it, whatever they are, so that the rows are not all of one kind. Rows that have almost the

@@ -60,6 +60,25 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
+// TestRefusedFits: a fit that the memory does not allow is refused before it takes the memory.
+func TestRefusedFits(t *testing.T) {
+	rows, model := classTable(t, 100)
+	for _, flags := range []string{
+		"valla --inducing 2000", "fmgp --inducing 1000", "lla --structure full", "sngp --covariance joint --features 4096", "gp-subset --points 1000",
+		"sfr --points 2000 --outputs joint",
+	} {
+		args := append([]string{"fit", rows, "--model", model, "--memory", "20MiB", "--out", filepath.Join(t.TempDir(), "m.valla"), "--method"}, strings.Fields(flags)...)
+		cmd := program(args...)
+		out, err := cmd.CombinedOutput()
+		if used := peakMiB(cmd.ProcessState.SysUsage()); err == nil || !strings.Contains(string(out), "more than the limit of") || used > mostRefused {
+			t.Errorf("%s: %v after %.0f MiB, expected a refusal within %d MiB that names the limit\n%s", flags, err, used, mostRefused, out)
+		}
+	}
+}
+
+// mostRefused is the most memory in MiB of a process that refuses a fit: the program, its data and the planning.
+const mostRefused = 150
+
 // classTable returns the paths of a table with so many classes, which blobs of 16 inputs have, and of a network.
 func classTable(t *testing.T, classes int) (rows, model string) {
 	t.Helper()

@@ -79,13 +79,14 @@ type cholesky struct {
 	l []float64 // the factor [n,n], lower
 }
 
-// solvedTogether is the number of products between two looks at the context, some hundredths of a second.
-const solvedTogether = 1 << 28
+// solvedTogether is the number of products between two looks at the context, some hundredths of a second. Fewer than
+// leastSolved rows would spend most of the time on reading L.
+const solvedTogether, leastSolved = 1 << 28, 64
 
 // solve multiplies the first n columns of m rows from the right by L⁻ᵀ, or by L⁻¹ if transposed is false. ld is from row to
 // row. It returns ctx's error if ctx ends first.
 func (c cholesky) solve(ctx context.Context, transposed bool, m int, rows []float64, ld int) error {
-	block := max(8, solvedTogether/(c.n*c.n)) &^ 7 // of whole tiles
+	block := max(leastSolved, solvedTogether/(c.n*c.n)) &^ 7 // of whole tiles
 	for first := 0; first < m; first += block {
 		if err := ctx.Err(); err != nil {
 			return err

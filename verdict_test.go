@@ -61,7 +61,7 @@ func TestVerdict(t *testing.T) {
 	}
 	near(t, "standard error", v.StandardError, math.Sqrt(square/49/50), 1e-9)
 	near(t, "coverage", v.Coverage, inside/50, 1e-12)
-	if v.Rows != 50 || v.Seen || v.Better != (v.NLL < v.MAPNLL) || v.Advice != "" && !v.Worse() {
+	if v.Rows != 50 || v.Seen || v.Better != (v.NLL < v.MAPNLL) || (v.Advice != "") != (v.Worse() || v.Off != "") {
 		t.Errorf("verdict %+v", v)
 	}
 	again := loaded(t, written(t, f)).History[1].Verdict

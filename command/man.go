@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -25,6 +26,9 @@ MANPATH; "man valla-fit" shows one.`,
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // pages do not change from day to day
 			header := &doc.GenManHeader{Title: "VALLA", Section: "1", Source: "valla " + valla.Version(), Manual: "valla"}
+			if day, err := time.Parse(time.RFC3339, valla.CurrentBuild().Date); err == nil {
+				header.Date = &day
+			}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return err
 			}

@@ -13,11 +13,26 @@ import (
 
 // build describes the program and what it runs on.
 type build struct {
-	Version  string `json:"version"`  // version of the program
+	valla.Build
 	Go       string `json:"go"`       // version of Go
 	Platform string `json:"platform"` // operating system and architecture
 	Assembly string `json:"assembly"` // processor instructions in use, or none
 	Threads  int    `json:"threads"`  // number of threads
+}
+
+// text returns a line for each fact that is known.
+func (b build) text() string {
+	commit := b.Commit
+	if b.Modified {
+		commit += ", with changes"
+	}
+	text := ""
+	for _, line := range [][2]string{{"valla", b.Version}, {"commit", commit}, {"date", b.Date}, {"go", b.Go}, {"platform", b.Platform}, {"assembly", b.Assembly}, {"threads", fmt.Sprint(b.Threads)}} {
+		if line[1] != "" {
+			text += fmt.Sprintf("%-9s %s\n", line[0], line[1])
+		}
+	}
+	return text
 }
 
 func newVersion() *cobra.Command {
@@ -27,16 +42,17 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and what the program runs on",
-		Long: `Print the version of the program, the version of Go that built it, the platform, the processor
-instructions for which the loops in assembly are in use (none: the loops are plain Go), and the
-number of threads. A report of a defect should have these lines.`,
+		Long: `Print the version of the program, the commit that it was built from and the commit's date where
+they are known, the version of Go that built it, the platform, the processor instructions for which the
+loops in assembly are in use (none: the loops are plain Go), and the number of threads. A report of a
+defect should have these lines. valla doctor checks whether all works on this machine.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			if engines {
 				return printEngines(cmd, form, library)
 			}
-			b := build{valla.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, kernel.Assembly(), runtime.GOMAXPROCS(0)}
-			return form.print(cmd, b, fmt.Sprintf("valla     %s\ngo        %s\nplatform  %s\nassembly  %s\nthreads   %d\n", b.Version, b.Go, b.Platform, b.Assembly, b.Threads))
+			b := build{valla.CurrentBuild(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, kernel.Assembly(), runtime.GOMAXPROCS(0)}
+			return form.print(cmd, b, b.text())
 		}),
 	}
 	cmd.Flags().BoolVar(&engines, "engines", false, "list what computes predictions here")

@@ -1,0 +1,177 @@
+import os
+import pickle
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import nn
+
+import valla
+
+from .cases import QUICK, rows, trained
+
+TEMPORARY = tempfile.gettempdir()
+
+
+class WrongUses(unittest.TestCase):
+    """Each wrong use is a valla.Error of one line, without a path of a temporary file or a flag."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.X, cls.y = rows(60)
+        cls.net = trained(cls.X, cls.y)
+        cls.model = valla.fit(cls.net, cls.X, cls.y, **QUICK)
+
+    def refused(self, want, call, *args, **options):
+        with self.assertRaises(valla.Error) as e:
+            call(*args, **options)
+        text = str(e.exception)
+        self.assertIn(want, text)
+        self.assertNotIn("\n", text)
+        self.assertNotIn(TEMPORARY, text)
+        self.assertNotIn("--", text)
+        self.assertIsInstance(e.exception, ValueError)
+        return e.exception
+
+    def fit(self, want, net=None, X=None, y=None, **options):
+        return self.refused(want, valla.fit, self.net if net is None else net, self.X if X is None else X, self.y if y is None else y, **{**QUICK, **options})
+
+    def test_shapes(self):
+        self.fit("X.reshape(-1, 1)", X=self.X[:, 0])
+        self.fit("does not take rows of X of shape [3]", X=np.zeros((60, 3)))
+        self.fit("has no rows", X=np.zeros((0, 2)), y=[])
+        self.fit("shape (60, 2, 2)", y=np.zeros((60, 2, 2)))
+        self.fit("rows of different lengths", X=[[1, 2], [3]])
+        self.refused("expected 2 columns", self.model.predict, np.zeros((4, 3)))
+
+    def test_lengths(self):
+        self.fit("y: 59 rows, X has 60", y=self.y[:-1])
+        self.fit("z: 59 rows, the inputs before have 60", X={"x": self.X, "z": self.X[:-1]})
+        self.refused("y: 1 rows, X has 60", self.model.report, self.X, [0])
+
+    def test_values(self):
+        X, y = self.X.copy(), self.y.copy()
+        X[3, 1], y[5] = np.nan, np.inf
+        self.fit('X and y: row 3 (counting from 0), column "x1": expected a finite number, found NaN', X=X)
+        self.fit("row 5", y=y)
+        self.refused("row 3", self.model.predict, X)
+
+    def test_text(self):
+        self.fit("X: expected numbers, found text", X=[["a", "b"]] * 60)
+        self.fit("expected numbers, found 'red'", X=np.array([[1.0, "red"]] * 60, dtype=object))
+        self.fit("complex", y=self.y + 1j)
+
+    def test_networks(self):
+        self.fit("call net.eval() first", net=trained(self.X, self.y).train())
+        self.fit("is on meta, expected all on the cpu", net=nn.Linear(2, 1, device="meta").eval())
+        self.fit("no parameters", net=nn.Tanh().eval())
+        self.fit("there is no file none.onnx", net="none.onnx")
+        self.fit("is called neither .onnx", net="net.pickle")
+        self.fit("a float, expected a torch module", net=1.5)
+        self.fit("without arrays", net={})
+        self.fit("activation", net=self.net.state_dict())
+        self.fit("the network has 2 outputs, expected 1", net=nn.Linear(2, 2).eval())
+
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(2, 1)
+
+            def forward(self, x):
+                return self.a(x), x
+
+        self.fit("its output is a tuple", net=Two().eval())
+
+    def test_export(self):
+        class Odd(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(2, 1)
+
+            def forward(self, x):
+                return torch.special.bessel_j0(self.a(x))
+
+        self.fit("torch cannot export it as an ONNX model", net=Odd().eval())
+
+    def test_classes(self):
+        net = nn.Linear(2, 3).eval()
+        c = np.arange(60) % 3
+        self.fit("no row has class 1", net=net, y=np.where(c == 1, 2, c), classes=True)
+        self.fit("the network has 3 outputs, expected 2", net=net, y=c % 2, classes=True)
+        self.fit("0.5 of row 0 is no class", net=net, y=c + 0.5, classes=True)
+        self.fit("nan of row 7 is no class", net=net, y=np.where(np.arange(60) == 7, np.nan, c), classes=True)
+        self.fit("y.argmax(1) is the class", net=net, y=np.eye(3)[c], classes=True)
+        self.fit("found text", net=net, y=["a", "b", "c"] * 20, classes=True)
+
+    def test_options(self):
+        e = self.fit("unknown option: induceing; did you mean inducing?", induceing=3)
+        self.assertEqual(e.code, 2)
+        self.assertEqual(pickle.loads(pickle.dumps(e)).code, 2)
+        self.fit("prior_std", prior_std="wide")
+        self.fit("wizard", method="wizard")
+        self.refused("level", self.model.predict, self.X, level=2)
+
+    def test_program(self):
+        for value in ("/none/valla", TEMPORARY):
+            with mock.patch.dict(os.environ, VALLA_PROGRAM=value), self.assertRaises(valla.Error) as e:
+                self.model.predict(self.X)
+            self.assertIn("VALLA_PROGRAM", str(e.exception))
+        with mock.patch.dict(os.environ, PATH="/none"):
+            del os.environ["VALLA_PROGRAM"]
+            if not (Path(valla.__file__).parent / "bin").exists():
+                self.refused("the program valla is missing", valla.version)
+
+    def test_folders(self):
+        self.fit("no such file or directory", out="/none/m.valla")
+        self.refused("no such file or directory", self.model.report, self.X, self.y, "/none/r.html")
+        self.refused("model cannot be written", self.model.save, "/none/m.valla")
+        self.refused("there is no model file none.valla", valla.load, "none.valla")
+        with mock.patch("tempfile.mkdtemp", side_effect=PermissionError(13, "Permission denied")):
+            self.refused("there is no temporary folder", self.model.predict, self.X)
+
+    def test_damaged(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = Path(d) / "m.valla"
+            path.write_bytes(b"no model")
+            self.refused("the model", valla.load(path).predict, self.X)
+
+    def test_crash(self):
+        with tempfile.TemporaryDirectory() as d:
+            program = Path(d) / "valla"
+            program.write_text("#!/bin/sh\nkill -9 $$\n")
+            program.chmod(program.stat().st_mode | stat.S_IXUSR)
+            with mock.patch.dict(os.environ, VALLA_PROGRAM=str(program)):
+                self.assertEqual(self.refused("ended with -9", self.model.predict, self.X).code, -9)
+
+
+class Interrupt(unittest.TestCase):
+    def test_ctrl_c(self):
+        """Ctrl-C is passed on to the program, which writes its best state; Python raises KeyboardInterrupt."""
+        with tempfile.TemporaryDirectory() as d:
+            out = Path(d) / "m.valla"
+            code = f"""
+import valla
+from tests.cases import rows, trained
+X, y = rows()
+try:
+    valla.fit(trained(X, y), X, y, out={str(out)!r}, iterations=1000000)
+except KeyboardInterrupt:
+    raise SystemExit(9)
+"""
+            p = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent.parent, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            for line in p.stderr:
+                if "estimate" in line:
+                    break
+            time.sleep(1)
+            os.killpg(p.pid, signal.SIGINT)
+            rest = p.communicate(timeout=60)[1]
+            self.assertEqual(p.returncode, 9, rest)
+            self.assertEqual(valla.load(out).predict(rows()[0])["std"].shape, (200,))

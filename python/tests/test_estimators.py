@@ -1,0 +1,105 @@
+import copy
+import pickle
+import unittest
+
+import numpy as np
+from torch import nn
+
+import valla
+
+from .cases import classes, rows, trained
+
+try:
+    import sklearn
+except ImportError:
+    sklearn = None
+
+SMALL = {"train_options": {"iterations": 100, "hidden": [20]}, "fit_options": {"iterations": 20, "inducing": 10}}
+
+
+class Regressor(unittest.TestCase):
+    def test_table(self):
+        X, y = rows()
+        r = valla.VallaRegressor(**SMALL)
+        self.assertIs(r.fit(X, y), r)
+        mean, std = r.predict(X, return_std=True)
+        np.testing.assert_array_equal(mean, r.predict(X))
+        self.assertAlmostEqual(r.score(X, y), 1 - ((y - mean) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+        self.assertGreater(r.score(X, y), 0.5)
+        lower, upper = r.predict_interval(X, 0.5)
+        self.assertTrue((lower < mean).all() and (mean < upper).all() and (std > 0).all())
+        self.assertEqual(r.n_features_in_, 2)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(r)).predict(X), mean)
+        np.testing.assert_array_equal(valla.VallaRegressor(**SMALL).fit(X, y).predict(X, return_std=True)[1], std)
+
+    def test_network(self):
+        X, y = rows()
+        net = trained(X, y)
+        r = valla.VallaRegressor(net, method="lla", fit_options={"structure": "kfac"}).fit(X, y)
+        self.assertGreater(r.score(X, y), 0.5)
+        with self.assertRaisesRegex(valla.Error, "train_options are for"):
+            valla.VallaRegressor(net, **SMALL).fit(X, y)
+
+    def test_params(self):
+        r = valla.VallaRegressor(method="lla")
+        self.assertEqual(set(r.get_params()), {"net", "method", "train_options", "fit_options", "random_state", "verbose"})
+        self.assertEqual(r.set_params(method="fmgp", random_state=3).get_params()["random_state"], 3)
+        self.assertEqual(repr(r), "VallaRegressor(method='fmgp', random_state=3)")
+        self.assertEqual(copy.copy(r).method, "fmgp")
+        with self.assertRaisesRegex(valla.Error, "unknown parameter 'methods'"):
+            r.set_params(methods="lla")
+        with self.assertRaisesRegex(valla.Error, "call fit first"):
+            r.predict([[1, 2]])
+
+
+class Classifier(unittest.TestCase):
+    def test_names(self):
+        X, _ = rows()
+        for names in (np.array(["cold", "hot", "mild"]), np.array([10, 20, 40]), np.array([False, True, True])):
+            y = names[classes(X)]
+            c = valla.VallaClassifier(**SMALL).fit(X, y)
+            self.assertEqual(list(c.classes_), sorted(set(names)))
+            p = c.predict_proba(X)
+            self.assertEqual(p.shape, (200, len(set(names))))
+            np.testing.assert_array_equal(c.predict(X), c.classes_[p.argmax(axis=1)])
+            self.assertEqual(c.score(X, y), np.mean(c.predict(X) == y))
+            self.assertGreater(c.score(X, y), 0.8)
+
+    def test_network(self):
+        X, _ = rows()
+        y = np.array(["a", "b", "c"])[classes(X)]
+        net = trained(X, classes(X), 3, nn.functional.cross_entropy)
+        self.assertGreater(valla.VallaClassifier(net, fit_options=SMALL["fit_options"]).fit(X, y).score(X, y), 0.8)
+
+    def test_wrong(self):
+        X, _ = rows(20)
+        for want, y in (("one class", ["a"] * 20), ("row 0 has no class", np.full(20, np.nan)), ("expected one class for each row", np.zeros((20, 2)))):
+            with self.assertRaisesRegex(valla.Error, want):
+                valla.VallaClassifier().fit(X, y)
+        with self.assertRaisesRegex(valla.Error, "call fit first"):
+            valla.VallaClassifier().predict(X)
+
+
+@unittest.skipIf(sklearn is None, "scikit-learn is not installed")
+class WithSklearn(unittest.TestCase):
+    def test_tools(self):
+        from sklearn.base import clone, is_classifier, is_regressor
+        from sklearn.model_selection import GridSearchCV, cross_val_score
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        X, y = rows()
+        r = valla.VallaRegressor(**SMALL)
+        self.assertTrue(is_regressor(r) and is_classifier(valla.VallaClassifier()))
+        self.assertEqual(clone(r).get_params(), r.get_params())
+        self.assertEqual(len(cross_val_score(make_pipeline(StandardScaler(), r), X, y, cv=2)), 2)
+        g = GridSearchCV(valla.VallaClassifier(**SMALL), {"method": ["lla", "valla"], "fit_options": [None]}, cv=2)
+        self.assertIn(g.set_params(param_grid={"random_state": [0, 1]}).fit(X, classes(X)).best_params_["random_state"], (0, 1))
+
+    def test_scores(self):
+        from sklearn.metrics import r2_score
+
+        X, y = rows()
+        Y, w = np.stack([y, X[:, 1]], axis=1), np.linspace(0, 1, len(y))
+        r = valla.VallaRegressor(**SMALL).fit(X, Y)
+        self.assertAlmostEqual(r.score(X, Y, w), r2_score(Y, r.predict(X), sample_weight=w))

@@ -1,0 +1,172 @@
+import contextlib
+import copy
+import io
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+import valla
+
+from .cases import QUICK, classes, rows, trained
+
+
+class Regression(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.X, cls.y = rows()
+        cls.net = trained(cls.X, cls.y)
+        cls.model = valla.fit(cls.net, cls.X, cls.y, **QUICK)
+
+    def test_mean_is_the_network(self):
+        p = self.model.predict(self.X)
+        want = self.net(torch.as_tensor(self.X, dtype=torch.float32)).detach().numpy()[:, 0]
+        np.testing.assert_allclose(p["mean"], want, atol=1e-5)
+        self.assertEqual(set(p), {"mean", "std", "lower", "upper", "epistemic", "aleatoric"})
+        self.assertTrue((p["std"] > 0).all() and (p["lower"] < p["mean"]).all() and (p["mean"] < p["upper"]).all())
+        np.testing.assert_allclose(p["std"] ** 2, p["epistemic"] ** 2 + p["aleatoric"] ** 2)
+
+    def test_numbers_are_the_programs(self):
+        with tempfile.TemporaryDirectory() as d:
+            file = self.model.save(Path(d) / "m.valla")
+            np.savetxt(Path(d) / "x.csv", self.X, delimiter=",", header="x0,x1", comments="", fmt="%.17g")
+            said = subprocess.run([os.environ["VALLA_PROGRAM"], "predict", f"{d}/x.csv", "--model", file.path], capture_output=True, text=True, check=True)
+            table = np.genfromtxt(io.StringIO(said.stdout), delimiter=",", names=True)
+        for name, column in self.model.predict(self.X).items():
+            np.testing.assert_array_equal(column, table[name])
+
+    def test_options(self):
+        p = self.model.predict(self.X, level=0.5, quantiles=[0.1, 0.9], above=[0], samples=3, noise=True, seed=4)
+        self.assertEqual(p["samples"].shape, (3, len(self.X), 1))
+        np.testing.assert_array_equal(p["samples"], self.model.predict(self.X, samples=3, noise=True, seed=4)["samples"])
+        self.assertTrue((p["q0.1"] < p["lower"]).all() and (p["upper"] < p["q0.9"]).all() and "above_0" in p)
+
+    def test_kinds_of_arrays(self):
+        want = self.model.predict(self.X)["std"]
+        for X in (self.X.tolist(), torch.tensor(self.X, requires_grad=True), np.asfortranarray(self.X), self.X.astype(object)):
+            np.testing.assert_array_equal(self.model.predict(X)["std"], want)
+
+    def test_report_and_scores(self):
+        X, y = rows(seed=1)
+        with tempfile.TemporaryDirectory() as d:
+            out = Path(d) / "report.html"
+            self.assertIn("200 rows", self.model.report(X, y, out))
+            self.assertIn("<html", out.read_text())
+            self.assertIn("200 rows", valla.report(self.model.path, X, y, out))
+        scores = self.model.evaluate(X, y)["scores"]
+        rmse = np.sqrt(np.mean((valla.predict(self.model, X)["mean"] - y) ** 2))
+        self.assertAlmostEqual(scores[-1]["rmse"], rmse, places=9)
+
+    def test_calibrate(self):
+        X, y = rows(seed=2)
+        c = self.model.calibrate(X, y, method="conformal")
+        p = c.predict(X)
+        self.assertGreaterEqual(np.mean((p["lower"] <= y) & (y <= p["upper"])), 0.95)
+
+    def test_file_verdict_and_copies(self):
+        self.assertIn("network alone", self.model.verdict)
+        with tempfile.TemporaryDirectory() as d:
+            out = Path(d) / "m.valla"
+            m = valla.fit(self.net, self.X, self.y, out=out, **QUICK)
+            self.assertEqual(m.path, out)
+            want = m.predict(self.X)["std"]
+            np.testing.assert_array_equal(valla.load(out).predict(self.X)["std"], want)
+            kept = pickle.loads(pickle.dumps(m))
+        for again in (kept, copy.deepcopy(kept)):
+            np.testing.assert_array_equal(again.predict(self.X)["std"], want)
+            self.assertEqual(again.verdict, m.verdict)
+        path = kept.path
+        self.assertTrue(path.exists())
+        del kept
+        self.assertFalse(path.exists())
+
+    def test_progress(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            valla.fit(self.net, self.X, self.y, **{**QUICK, "progress": True})
+        self.assertIn("estimate", said.getvalue())
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            valla.fit(self.net, self.X, self.y, **QUICK)
+        self.assertEqual(said.getvalue(), "")
+
+    def test_version_and_module(self):
+        self.assertIn("go", valla.version())
+        said = subprocess.run([sys.executable, "-m", "valla", "version"], capture_output=True, text=True, check=True)
+        self.assertIn("platform", said.stdout)
+        self.assertEqual(subprocess.run([sys.executable, "-m", "valla", "none"], capture_output=True).returncode, 2)
+
+
+class Networks(unittest.TestCase):
+    def test_several_targets(self):
+        X, y = rows()
+        Y = np.stack([y, 2 * y], axis=1)
+        net = trained(X, Y, 2, lambda out, y: ((out - y) ** 2).mean())
+        p = valla.fit(net, X, Y, **QUICK).predict(X)
+        self.assertEqual(p["mean"].shape, (200, 2))
+        np.testing.assert_allclose(p["mean"], net(torch.as_tensor(X, dtype=torch.float32)).detach().numpy(), atol=1e-5)
+        self.assertEqual(p["upper"].shape, (200, 2))
+
+    def test_classes(self):
+        X, _ = rows()
+        c = classes(X)
+        net = trained(X, c, 3, nn.functional.cross_entropy)
+        p = valla.fit(net, X, c, classes=True, **QUICK).predict(X)
+        self.assertEqual(p["p"].shape, (200, 3))
+        np.testing.assert_allclose(p["p"].sum(axis=1), 1)
+        self.assertGreater(np.mean(p["class"] == c), 0.9)
+        np.testing.assert_array_equal(p["class"], p["p"].argmax(axis=1))
+
+    def test_images(self):
+        rng = np.random.default_rng(0)
+        X, c = rng.standard_normal((60, 1, 6, 6)).astype(np.float32), np.arange(60) % 2
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 2)).eval()
+        p = valla.fit(net, X, c, classes=True, **QUICK).predict(X)
+        self.assertEqual(p["p"].shape, (60, 2))
+
+    def test_words(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 9, (80, 5)), rng.standard_normal(80)
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 1)).eval()
+        want = net(torch.as_tensor(X)).detach().numpy()[:, 0]
+        np.testing.assert_allclose(valla.fit(net, X, y, **QUICK).predict(X)["mean"], want, atol=1e-5)
+
+    def test_several_inputs(self):
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(2, 4), nn.Linear(7, 1)
+
+            def forward(self, x, z):
+                return self.b(torch.cat([torch.tanh(self.a(x)), z], dim=1))
+
+        torch.manual_seed(0)
+        net, rng = Both().eval(), np.random.default_rng(0)
+        X = {"x": rng.standard_normal((80, 2)), "z": rng.standard_normal((80, 3))}
+        want = net(*(torch.as_tensor(v, dtype=torch.float32) for v in X.values())).detach().numpy()[:, 0]
+        np.testing.assert_allclose(valla.fit(net, X, rng.standard_normal(80), **QUICK).predict(X)["mean"], want, atol=1e-5)
+
+    def test_state_and_files(self):
+        X, y = rows()
+        net = trained(X, y)
+        want = valla.fit(net, X, y, **QUICK).predict(X)["mean"]
+        with tempfile.TemporaryDirectory() as d:
+            torch.save(net.state_dict(), f"{d}/net.pt")
+            for state in (net.state_dict(), {k: v.numpy() for k, v in net.state_dict().items()}, f"{d}/net.pt", Path(d) / "net.pt"):
+                m = valla.fit(state, X, y, activation="tanh", **QUICK)
+                np.testing.assert_allclose(m.predict(X)["mean"], want, atol=1e-6)
+
+    def test_train(self):
+        X, y = rows()
+        m = valla.train(X, y, iterations=50, progress=False)
+        p = valla.fit(m.path, X, y, **QUICK).predict(X)
+        np.testing.assert_allclose(p["mean"], m.predict(X)["mean"])

@@ -1,0 +1,86 @@
+"""Arrays on the way to the program."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from ._program import Error
+
+Array = npt.NDArray[Any]
+
+
+def array(name: str, value: Any) -> Array:
+    """The numbers of a value: an array, a tensor, a table or a list."""
+    if hasattr(value, "detach"):  # a tensor of torch, on any device
+        value = value.detach().cpu().numpy()
+    try:
+        a = np.asarray(value)
+    except ValueError as e:
+        raise Error(f"{name}: rows of different lengths, expected an array of numbers") from e
+    if a.dtype == object:  # such as columns of a table with different types
+        try:
+            a = a.astype(np.float64)
+        except (TypeError, ValueError) as e:
+            raise Error(f"{name}: expected numbers, found {_first_odd(a)!r}") from e
+    if a.dtype.kind == "b":
+        a = a.astype(np.uint8)
+    if a.dtype.kind not in "fiu":
+        raise Error(f"{name}: expected numbers, found {'text' if a.dtype.kind in 'US' else a.dtype}: write text as numbers first, or use the program valla itself, which reads tables with text")
+    if a.dtype == np.float16:
+        a = a.astype(np.float32)
+    return np.ascontiguousarray(a)
+
+
+def _first_odd(a: Array) -> Any:
+    for v in a.flat:
+        try:
+            float(v)
+        except (TypeError, ValueError):
+            return v
+    return a.flat[0]
+
+
+def inputs(X: Any) -> Dict[str, Array]:
+    """The inputs by name: X alone, or those of a mapping in its order."""
+    arrays = {k: array(str(k), v) for k, v in X.items()} if isinstance(X, dict) else {"X": array("X", X)}
+    if not arrays:
+        raise Error("X: no inputs")
+    rows = None
+    for name, a in arrays.items():
+        if a.ndim < 2 and len(arrays) == 1:
+            raise Error(f"{name}: shape {a.shape}, expected [rows, columns] or more axes; {name}.reshape(-1, 1) has one column, {name}.reshape(1, -1) one row")
+        if a.ndim == 0 or a.size == 0:
+            raise Error(f"{name}: shape {a.shape}, which has no rows")
+        if rows is not None and len(a) != rows:
+            raise Error(f"{name}: {len(a)} rows, the inputs before have {rows}")
+        rows = len(a)
+    return arrays
+
+
+def targets(y: Any, rows: int, classes: bool) -> Array:
+    """The targets [rows] or [rows, targets], or the classes [rows] as numbers."""
+    a = array("y", y)
+    if a.ndim == 0 or len(a) != rows:
+        raise Error(f"y: {'no' if a.ndim == 0 else len(a)} rows, X has {rows}")
+    if a.ndim == 2 and a.shape[1] == 1:
+        a = a[:, 0]
+    if classes and a.ndim != 1:
+        raise Error(f"y: shape {a.shape}, expected one class for each row; of probabilities or one-hot rows, y.argmax(1) is the class")
+    if a.ndim > 2:
+        raise Error(f"y: shape {a.shape}, expected [rows] or [rows, targets]")
+    return a
+
+
+def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None) -> str:
+    """Writes inputs and targets as an archive of .npy files, and returns its path."""
+    all_ = dict(arrays)
+    if y is not None:
+        all_["y"] = y
+    try:
+        np.savez(path, **all_)
+    except OSError as e:
+        raise Error(f"the arrays cannot be written to the temporary folder {path.parent}: {e}", 1) from e
+    return str(path)

@@ -1,0 +1,157 @@
+"""The interface of scikit-learn's estimators, which need not be installed."""
+from __future__ import annotations
+
+import inspect
+from typing import Any, Dict, Mapping, Optional, Tuple, TypeVar, Union
+
+import numpy as np
+
+from . import _model
+from ._arrays import Array, array, inputs
+from ._program import Error
+
+_Self = TypeVar("_Self", bound="_Estimator")
+
+
+class _Estimator:
+    """Parameters and the fit. net is a trained network, as valla.fit takes it; without one, fit trains a perceptron
+    first. method is the method of the error bars. train_options and fit_options are flags of `valla train` and
+    `valla fit`, such as {"hidden": [64, 64]} and {"inducing": 50}. With verbose, fit shows the program's progress."""
+
+    _estimator_type = ""
+    n_features_in_: int
+    model_: _model.Model
+
+    def __init__(self, net: Any = None, *, method: str = "valla", train_options: Optional[Mapping[str, Any]] = None,
+                 fit_options: Optional[Mapping[str, Any]] = None, random_state: int = 0, verbose: bool = False):
+        self.net = net
+        self.method = method
+        self.train_options = train_options
+        self.fit_options = fit_options
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> Dict[str, Any]:
+        """The parameters by their names."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"}
+
+    def set_params(self: _Self, **params: Any) -> _Self:
+        """Sets parameters by their names, and returns the estimator."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise Error(f"unknown parameter {name!r} of {type(self).__name__}, expected one of {', '.join(sorted(known))}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn import utils  # type: ignore[import]  # only scikit-learn asks
+
+        kind = self._estimator_type
+        tags = utils.Tags(estimator_type=kind, target_tags=utils.TargetTags(required=True), transformer_tags=None,
+                          regressor_tags=utils.RegressorTags() if kind == "regressor" else None,
+                          classifier_tags=utils.ClassifierTags() if kind == "classifier" else None)
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _fit(self, X: Any, y: Array, classes: bool) -> None:
+        show = self.verbose
+        seed: Dict[str, Any] = {"seed": self.random_state}
+        net = self.net
+        if net is None:
+            trained = _model.train(X, y, classes=classes, progress=show, **{**seed, **(self.train_options or {})})
+            net = trained.path
+        elif self.train_options:
+            raise Error("train_options are for a network that fit trains, and net is one already")
+        self.model_ = _model.fit(net, X, y, classes=classes, progress=show, **{"method": self.method, **seed, **(self.fit_options or {})})
+        arrays = inputs(X)
+        self.n_features_in_ = int(np.prod(next(iter(arrays.values())).shape[1:]))
+
+    def _predictions(self, X: Any, **options: Any) -> Dict[str, Array]:
+        if not hasattr(self, "model_"):
+            raise Error(f"this {type(self).__name__} is not fitted: call fit first")
+        return self.model_.predict(X, **options)
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k].default]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+class VallaRegressor(_Estimator):
+    """A regression with error bars, as an estimator of scikit-learn."""
+
+    _estimator_type = "regressor"
+
+    def fit(self, X: Any, y: Any) -> "VallaRegressor":
+        """Trains a network unless there is one, and puts error bars on it."""
+        self._fit(X, array("y", y), False)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Union[Array, Tuple[Array, Array]]:
+        """The means [rows] or [rows, targets], with return_std also the standard deviations."""
+        p = self._predictions(X)
+        return (p["mean"], p["std"]) if return_std else p["mean"]
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> Tuple[Array, Array]:
+        """The bounds of central intervals with a probability."""
+        p = self._predictions(X, level=level)
+        return p["lower"], p["upper"]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R² of the means, averaged over the targets."""
+        mean, target = np.asarray(self._predictions(X)["mean"]), array("y", y)
+        if len(target) != len(mean):
+            raise Error(f"y: {len(target)} rows, X has {len(mean)}")
+        target = target.reshape(mean.shape)
+        w = np.ones(len(mean)) if sample_weight is None else array("sample_weight", sample_weight)
+        centre = np.average(target, axis=0, weights=w)
+        explained = 1 - np.average((target - mean) ** 2, axis=0, weights=w) / np.average((target - centre) ** 2, axis=0, weights=w)
+        return float(np.mean(explained))
+
+
+class VallaClassifier(_Estimator):
+    """A classification with error bars, as an estimator of scikit-learn. Classes may be numbers or text; with a
+    trained network, its outputs belong to the sorted classes."""
+
+    _estimator_type = "classifier"
+    classes_: Array  # sorted
+
+    def fit(self, X: Any, y: Any) -> "VallaClassifier":
+        """Trains a network unless there is one, and puts error bars on it."""
+        names = self._names(y)
+        if names.dtype.kind == "f" and not np.isfinite(names).all():
+            raise Error(f"y: row {int(np.flatnonzero(~np.isfinite(names))[0])} has no class")
+        classes, numbers = np.unique(names, return_inverse=True)
+        if len(classes) < 2:
+            raise Error(f"y: one class ({classes[0] if len(classes) else 'no rows'}), expected two or more")
+        self._fit(X, numbers.reshape(-1).astype(np.int64), True)
+        self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row."""
+        best: Array = self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "model_") else self._predictions(X)["class"]
+        return best
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities [rows, classes], in the order of classes_."""
+        return self._predictions(X)["p"]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the rows whose most probable class is right."""
+        best, names = self.predict(X), self._names(y)
+        if len(names) != len(best):
+            raise Error(f"y: {len(names)} rows, X has {len(best)}")
+        return float(np.average(best == names, weights=sample_weight))
+
+    @staticmethod
+    def _names(y: Any) -> Array:
+        names = np.asarray(y.detach().cpu().numpy() if hasattr(y, "detach") else y)
+        if names.ndim == 2 and names.shape[1] == 1:
+            names = names[:, 0]
+        if names.ndim != 1:
+            raise Error(f"y: shape {names.shape}, expected one class for each row")
+        return names

@@ -1,0 +1,207 @@
+"""Models with error bars."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Union
+
+import numpy as np
+
+from . import _arrays, _network
+from ._arrays import Array
+from ._program import Error, flags, run
+
+Pathlike = Union[str, "os.PathLike[str]"]
+
+
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    try:
+        return tempfile.TemporaryDirectory(prefix="valla-")
+    except OSError as e:
+        raise Error(f"there is no temporary folder: {e}", 1) from e
+
+
+def _kept(m: "Model") -> Path:
+    """A temporary folder that lives as long as the model."""
+    try:
+        d = tempfile.mkdtemp(prefix="valla-")
+    except OSError as e:
+        raise Error(f"there is no temporary folder: {e}", 1) from e
+    weakref.finalize(m, shutil.rmtree, d, ignore_errors=True)
+    return Path(d)
+
+
+class Model:
+    """A network with a posterior, in a model file of the program. A model can be copied and pickled."""
+
+    path: Path  # the model file
+    summary: str  # what the program said of the fit; "" of a loaded model
+    def __init__(self, path: Pathlike, summary: str = ""):
+        self.path, self.summary = Path(path), summary
+        if not self.path.is_file():
+            raise Error(f"there is no model file {self.path}")
+
+    @property
+    def verdict(self) -> str:
+        """Whether the error bars are better than those of the network alone, as the fit has judged; "" if unknown."""
+        for line in self.summary.splitlines():
+            if line.startswith("verdict "):
+                return line[len("verdict "):].strip()
+        return ""
+
+    def predict(self, X: Any, **options: Any) -> Dict[str, Array]:
+        """The columns of `valla predict` for the rows of X: for a regression the arrays mean, std, lower, upper,
+        epistemic and aleatoric, [rows], or [rows, targets] of several targets; for a classification class [rows], the
+        numbers of the most probable classes, and p [rows, classes], their probabilities. Options are its flags, such
+        as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
+        arrays = _arrays.inputs(X)
+        with _folder() as d:
+            data, out = _arrays.write(Path(d) / "data.npz", arrays), str(Path(d) / "predictions.npz")
+            run(["predict", data, f"--model={self.path}", f"--out={out}", *flags(options)], names={data: "X", str(self.path): "the model"})
+            with np.load(out) as columns:
+                return _joined({name: columns[name] for name in columns.files})
+
+    def evaluate(self, X: Any, y: Any, **options: Any) -> Dict[str, Any]:
+        """The scores of `valla eval --json` for rows with known targets."""
+        said: Dict[str, Any] = json.loads(self._judge("eval", X, y, "--json", *flags(options)))
+        return said
+
+    def report(self, X: Any, y: Any, out: Pathlike = "report.html", **options: Any) -> str:
+        """Writes a page on how good the error bars are, for rows that neither training nor fit has seen, and returns
+        its summary."""
+        return self._judge("report", X, y, f"--out={os.fspath(out)}", *flags(options))
+
+    def calibrate(self, X: Any, y: Any, *, out: Optional[Pathlike] = None, **options: Any) -> "Model":
+        """The model with predictions that rows have corrected which neither training nor fit has seen, as by `valla
+        calibrate`; method="conformal" makes intervals hold their probability."""
+        return _made(out, lambda path: self._judge("calibrate", X, y, f"--out={path}", *flags(options)))
+
+    def save(self, path: Pathlike) -> "Model":
+        """Copies the model file, and returns the model at its new place."""
+        try:
+            shutil.copyfile(self.path, path)
+        except OSError as e:
+            raise Error(f"the model cannot be written: {e}", 1) from e
+        return Model(path, self.summary)
+
+    def _judge(self, command: str, X: Any, y: Any, *more: str) -> str:
+        """Runs a command on rows with targets."""
+        arrays = _arrays.inputs(X)
+        with _folder() as d:
+            data = _arrays.write(Path(d) / "data.npz", arrays, _arrays.targets(y, _rows(arrays), False))
+            return run([command, data, f"--model={self.path}", *more], names={data: "X and y", str(self.path): "the model"})
+
+    def __repr__(self) -> str:
+        return f"valla.Model({str(self.path)!r})"
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"file": self.path.read_bytes(), "summary": self.summary}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.path, self.summary = _kept(self) / "model.valla", state["summary"]
+        self.path.write_bytes(state["file"])
+
+
+def _rows(arrays: Dict[str, Array]) -> int:
+    return len(next(iter(arrays.values())))
+
+
+def _joined(columns: Dict[str, Array]) -> Dict[str, Array]:
+    """Columns of several targets or classes beside each other: mean_y0 and mean_y1 become mean [rows, 2]."""
+    if "class" in columns:
+        probs = np.stack([v for k, v in columns.items() if k.startswith("p_")], axis=1)
+        rest = {k: v for k, v in columns.items() if k != "class" and not k.startswith("p_")}
+        return {"class": columns["class"], "p": probs, **rest}
+    if "mean" in columns:
+        return columns
+    out: Dict[str, List[Array]] = {}
+    targets = [k[len("mean_"):] for k in columns if k.startswith("mean_")]
+    for k, v in columns.items():
+        name = next((k[: -len(t) - 1] for t in targets if k.endswith("_" + t)), k)
+        out.setdefault(name, []).append(v)
+    return {k: v[0] if k == "samples" or len(v) == 1 else np.stack(v, axis=1) for k, v in out.items()}
+
+
+def _made(out: Optional[Pathlike], make: Any) -> Model:
+    """The model that make writes to out, or to a temporary folder that lives as long as the model."""
+    if out is not None:
+        said = make(os.fspath(out))
+        return Model(out, said)
+    m = Model.__new__(Model)
+    m.path = _kept(m) / "model.valla"
+    m.summary = make(str(m.path))
+    return m
+
+
+def _classes(y: Array) -> None:
+    """Refuses what does not number the outputs of a network: 0, 1, … up to the largest, all of which need rows."""
+    odd = ~np.isfinite(y) | (y != np.round(y)) | (y < 0)
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        raise Error(f"y: {y[row]} of row {row} is no class, expected the numbers 0, 1, … of the network's outputs")
+    there = np.unique(y).astype(np.int64)
+    gaps = np.flatnonzero(there != np.arange(len(there)))
+    if len(gaps) > 0:
+        raise Error(f"y: no row has class {gaps[0]}, and the largest class is {there[-1]}: each output of the network needs rows of its class")
+
+
+def fit(net: Any, X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
+    """Puts error bars on a trained network, as `valla fit` does.
+
+    net is a torch module in evaluation mode, a state dictionary (then activation="relu" or likewise says what
+    stands between the layers), or the path of a file: .onnx, .valla, .npz, .safetensors or .pt. X are the inputs of
+    its training, [rows, columns] or with more axes, or a dict of the arrays of several inputs in their order; y
+    are the targets, [rows] or [rows, targets], or with classes=True the classes 0, 1, … as the network numbers
+    its outputs. out is the path of the model file, by default a temporary one. Options are flags of the program,
+    such as method="lla", inducing=50 or seed=1."""
+    arrays = _arrays.inputs(X)
+    target = _arrays.targets(y, _rows(arrays), classes)
+    if classes:
+        _classes(target)
+    with _folder() as d:
+        data = _arrays.write(Path(d) / "data.npz", arrays, target)
+        named = _network.flags(net, arrays, Path(d))
+        known = named[0].startswith("--model=")
+        about = {} if known else _about(arrays, target, classes)
+        names = {data: "X and y", named[0].split("=", 1)[1]: "net"}
+        return _made(out, lambda path: run(["fit", data, *named, f"--out={path}", *flags({**about, **options})], progress=progress, names=names))
+
+
+def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
+    """Trains a network on arrays, as `valla train` does. fit(m.path, X, y) puts error bars on the network m."""
+    arrays = _arrays.inputs(X)
+    target = _arrays.targets(y, _rows(arrays), classes)
+    with _folder() as d:
+        data = _arrays.write(Path(d) / "data.npz", arrays, target)
+        return _made(out, lambda path: run(["train", data, f"--out={path}", *flags({**_about(arrays, target, classes), **options})], progress=progress, names={data: "X and y"}))
+
+
+def _about(arrays: Dict[str, Array], y: Array, classes: bool) -> Dict[str, Any]:
+    """The flags that describe the targets."""
+    if classes:
+        return {"classes": True}
+    table = len(arrays) == 1 and next(iter(arrays.values())).ndim == 2
+    return {"target": [f"y{i}" for i in range(y.shape[1])]} if y.ndim == 2 and table else {}
+
+
+def load(path: Pathlike) -> Model:
+    """The model in a file of the program."""
+    return Model(path)
+
+
+def predict(model: Union[Model, Pathlike], X: Any, **options: Any) -> Dict[str, Array]:
+    """The predictions of a model, or of the model in a file, see Model.predict."""
+    return _of(model).predict(X, **options)
+
+
+def report(model: Union[Model, Pathlike], X: Any, y: Any, out: Pathlike = "report.html", **options: Any) -> str:
+    """A page on a model, or on the model in a file, see Model.report."""
+    return _of(model).report(X, y, out, **options)
+
+
+def _of(model: Union[Model, Pathlike]) -> Model:
+    return model if isinstance(model, Model) else load(model)

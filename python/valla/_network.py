@@ -1,0 +1,101 @@
+"""Networks on the way to the program."""
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+from pathlib import Path
+from typing import Any, Dict, List, Mapping
+
+import numpy as np
+
+from ._arrays import Array, array
+from ._program import Error
+
+_ENDINGS = {".onnx": "network", ".valla": "model", ".npz": "net-weights", ".safetensors": "net-weights", ".pt": "net-weights", ".pth": "net-weights"}
+
+
+def is_module(net: Any) -> bool:
+    """Whether net is a module of torch."""
+    return hasattr(net, "state_dict") and hasattr(net, "parameters") and hasattr(net, "forward")
+
+
+def flags(net: Any, arrays: Mapping[str, Array], folder: Path) -> List[str]:
+    """The flags that name a network: a module is exported into the folder, a state dictionary written there."""
+    if isinstance(net, (str, os.PathLike)):
+        path = Path(net)
+        flag = _ENDINGS.get(path.suffix.lower())
+        if flag is None:
+            raise Error(f"net: {path} is called neither {', '.join(_ENDINGS)}")
+        if not path.exists():
+            raise Error(f"net: there is no file {path}")
+        return [f"--{flag}={path}"]
+    if isinstance(net, dict):
+        return ["--net-weights=" + _weights(net, folder / "net.npz")]
+    if is_module(net):
+        return ["--network=" + _export(net, arrays, folder / "net.onnx")]
+    raise Error(f"net: a {type(net).__name__}, expected a torch module, its state dictionary, or a file of a network")
+
+
+def _weights(state: Mapping[str, Any], path: Path) -> str:
+    if not state:
+        raise Error("net: a state dictionary without arrays")
+    np.savez(path, **{str(k): array(f"net[{k!r}]", v) for k, v in state.items()})
+    return str(path)
+
+
+def _export(net: Any, arrays: Mapping[str, Array], path: Path) -> str:
+    """Writes the module as an ONNX model, with the axis of rows free."""
+    import torch
+
+    if net.training:
+        raise Error("net: in training mode, in which dropout and batch normalisation do otherwise than in use: call net.eval() first")
+    first = next(net.parameters(), None)
+    if first is None:
+        raise Error("net: it has no parameters")
+    for name, p in net.named_parameters():
+        if p.device.type != "cpu":
+            raise Error(f"net: parameter {name} is on {p.device}, expected all on the cpu: call net.cpu() first")
+    rows = []
+    for a in arrays.values():  # two rows: the tracer may take a single one for a constant
+        t = torch.as_tensor(np.repeat(a[:1], 2, axis=0))
+        rows.append(t.to(first.dtype) if t.is_floating_point() or len(arrays) == 1 and not _embeds(net, torch) else t.long())
+    names = list(arrays)
+    more: Dict[str, Any] = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    _try(net, rows, torch)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(net, tuple(rows), str(path), opset_version=17, input_names=names, output_names=["output"],
+                              dynamic_axes={n: {0: "N"} for n in names + ["output"]}, **more)
+    except OSError as e:
+        raise Error(f"the network cannot be written to the temporary folder {path.parent}: {e}", 1) from e
+    except Exception as e:  # the exporter has errors of many types
+        why = _line(e)
+    else:
+        return str(path)
+    # Without the exporter's error as its cause: frames that keep graphs alive make later exports of torch 1.13 fail.
+    raise Error(f"net: torch cannot export it as an ONNX model: {why}")
+
+
+def _try(net: Any, rows: List[Any], torch: Any) -> None:
+    """Computes an output, so that wrong inputs are told from what cannot be exported."""
+    try:
+        with torch.no_grad():
+            out = net(*rows)
+    except Exception as e:
+        shapes = " and ".join(str([*t.shape[1:]]) for t in rows)
+        raise Error(f"net: it does not take rows of X of shape {shapes}: {_line(e)}") from e
+    if not isinstance(out, torch.Tensor):
+        raise Error(f"net: its output is a {type(out).__name__}, expected one tensor")
+
+
+def _embeds(net: Any, torch: Any) -> bool:
+    """Whether a layer takes whole numbers."""
+    return any(isinstance(m, (torch.nn.Embedding, torch.nn.EmbeddingBag)) for m in net.modules())
+
+
+def _line(e: BaseException) -> str:
+    """The first line of an error, and its type if there is none."""
+    text = str(e).strip().splitlines()
+    return text[0] if text else type(e).__name__

@@ -1,0 +1,124 @@
+"""Runs the program."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
+
+VARIABLE = "VALLA_PROGRAM"
+_NAME = "valla.exe" if os.name == "nt" else "valla"
+_INSIDE = Path(__file__).parent / "bin" / _NAME
+
+
+class Error(ValueError):
+    """What the program, or this package, has refused, in one line. The code is the program's exit code: 1 for an
+    error, 2 for wrong usage."""
+
+    def __init__(self, message: str, code: int = 2):
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Error, (self.args[0], self.code)
+
+
+def find() -> str:
+    """The path of the program."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        if not os.access(named, os.X_OK) or os.path.isdir(named):
+            raise Error(f"{VARIABLE} is {named}, which is no program")
+        return named
+    if _INSIDE.exists():
+        return str(_INSIDE)
+    found = shutil.which("valla")
+    if found is None:
+        raise Error(f"the program valla is missing: install the wheel for this platform, or name the program in the environment variable {VARIABLE}")
+    return found
+
+
+def flags(options: Mapping[str, Any]) -> List[str]:
+    """Options as flags: True is the flag alone, None leaves it out, and lists are joined by commas."""
+    out = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None:
+            continue
+        if isinstance(value, (list, tuple)):
+            value = ",".join(str(v) for v in value)
+        if value is True or value is False:
+            value = "true" if value else "false"
+        out.append(f"{flag}={value}")
+    return out
+
+
+def _raise(line: str, code: int, names: Mapping[str, str]) -> NoReturn:
+    """Raises what the program's last line says, in words of Python: without temporary paths, and with the names of
+    options."""
+    for path, name in names.items():
+        line = line.replace(path, name)
+    line = re.sub(r" \(see valla .*? --help\)$", "", line).replace("unknown flag", "unknown option")
+    line = re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda m: m.group(1).replace("-", "_"), line)
+    raise Error(line, code)
+
+
+def run(args: Sequence[str], *, progress: bool = False, names: Optional[Mapping[str, str]] = None) -> str:
+    """Runs the program and returns what it prints. With progress, what it says meanwhile goes to sys.stderr. Names
+    stand for paths in errors. An interrupt is passed on, so that the program writes the best state that it has."""
+    try:
+        p = subprocess.Popen([find(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, encoding="utf-8", errors="replace", start_new_session=True)
+    except OSError as e:
+        raise Error(f"the program valla cannot be started: {e}") from e
+    assert p.stdout is not None and p.stderr is not None
+    printed: List[str] = []
+    out = p.stdout
+    reader = threading.Thread(target=lambda: printed.append(out.read()), daemon=True)
+    reader.start()
+    last = ""
+    try:
+        for line in p.stderr:
+            if progress and last:
+                print(last, file=sys.stderr, flush=True)
+            last = line.rstrip("\n")
+        code = p.wait()
+    except KeyboardInterrupt:
+        p.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
+        p.wait()
+        raise
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+        reader.join()
+        p.stdout.close()
+        p.stderr.close()
+    if code != 0:
+        _raise(last[len("valla: "):] if last.startswith("valla: ") else last or f"the program ended with {code}", code, names or {})
+    if progress and last:
+        print(last, file=sys.stderr, flush=True)
+    return printed[0]
+
+
+def version() -> Dict[str, Any]:
+    """What `valla version --json` says of the program."""
+    said: Dict[str, Any] = json.loads(run(["version", "--json"]))
+    return said
+
+
+def main() -> NoReturn:
+    """The command valla: the program with the arguments of this process."""
+    try:
+        program = find() if VARIABLE in os.environ or not _INSIDE.exists() else str(_INSIDE)
+    except Error as e:
+        sys.exit(f"valla: {e}")
+    if os.name == "nt":
+        sys.exit(subprocess.call([program, *sys.argv[1:]]))
+    os.execv(program, [program, *sys.argv[1:]])

@@ -95,6 +95,7 @@ var level = map[string]int{
 	"cmd":                          16,
 	"data/internal/gunzip":         0,
 	"internal/coverage":            9,
+	"internal/release":             16,
 }
 
 func levelOf(t *testing.T, path string) int {

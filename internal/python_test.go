@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -40,5 +41,43 @@ func TestPythonTypes(t *testing.T) {
 	out, err := python(t, "numpy, mypy", "-m", "mypy", "--strict", "--cache-dir="+t.TempDir(), "valla").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestWheel: a wheel is installed without a network, in an empty environment beside the system's packages. In an empty folder
+// its command works, and a torch network gets error bars.
+func TestWheel(t *testing.T) {
+	t.Parallel()
+	dir, empty := t.TempDir(), t.TempDir()
+	venv := python(t, "numpy, torch, venv, ensurepip", "-m", "venv", "--system-site-packages", filepath.Join(dir, "venv"))
+	make := []string{"run", "./internal/release", "wheel", "--platform", runtime.GOOS + "/" + runtime.GOARCH, "--out", dir}
+	if os.Getenv("VALLA_LONG") == "" { // otherwise the static program is built
+		make = append(make, "--program", command(t))
+	}
+	execute(t, "..", "go", make...)
+	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		t.Fatalf("wheels %q, error %v", wheels, err)
+	}
+	if out, err := venv.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	bin := filepath.Join(dir, "venv", "bin")
+	execute(t, empty, filepath.Join(bin, "pip"), "install", "--no-index", "--no-deps", "--quiet", wheels[0])
+	if out := execute(t, empty, filepath.Join(bin, "valla"), "version"); !strings.Contains(string(out), "platform") {
+		t.Errorf("version printed %q", out)
+	}
+	execute(t, empty, filepath.Join(bin, "valla"), "demo")
+	if _, err := os.Stat(filepath.Join(empty, "runs", "demo", "demo.png")); err != nil {
+		t.Error(err)
+	}
+	out := execute(t, empty, filepath.Join(bin, "python3"), "-c", `
+import torch, valla
+X = torch.randn(100, 2); y = X[:, 0] + torch.randn(100) / 10
+net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+model = valla.fit(net.eval(), X, y, iterations=20)
+print(model.predict(X)["std"].shape, valla.__file__)`)
+	if !strings.Contains(string(out), "(100,)") || !strings.Contains(string(out), dir) {
+		t.Errorf("printed %q", out)
 	}
 }

@@ -153,7 +153,9 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	f.Record.Untouched = f.Record.Untouched && out.Laws == nil
 	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
-		e.Marks = marksOf(rows.train)
+		if e.Marks = marksOf(rows.train); m.Profile() == nil {
+			e.Inputs = rows.train.Profile()
+		}
 		if err := out.examine(ctx, &e, p, rows); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/frozen"
@@ -84,6 +85,8 @@ type Event struct {
 	UsualSpread float64  `json:"usual_spread,omitempty"` // after a fit or a calibration, see [Model.UsualSpread]
 	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
 	Marks []uint64 `json:"marks,omitempty"`
+	// Inputs are the distributions of the inputs of a training or a fit [D], see [Model.Profile]; nil: they are not known.
+	Inputs []data.ColumnProfile `json:"inputs,omitempty"`
 	// MAPLaws are the laws of the residuals of the network alone [T] with which the verdict judges it, see [Model.Alone];
 	// nil means Gaussians. MAPTemperature is its temperature; 0 and 1 mean none.
 	MAPLaws        []law.Law `json:"map_laws,omitempty"`

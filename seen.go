@@ -77,6 +77,19 @@ func (s *Seen) Add(set *data.Set) {
 	}
 }
 
+// Profile returns the distributions of the inputs [D] in the rows to which the network was trained or, where these are not
+// known, to which the posterior was fitted. It is nil if the inputs are no columns, or more than 256, and where the file
+// holds none that can be right.
+func (m *Model) Profile() []data.ColumnProfile {
+	for _, e := range m.History {
+		bad := func(p data.ColumnProfile) bool { return p.Check() != nil }
+		if e.Inputs != nil && len(e.Inputs) == len(m.Task.Inputs.Features) && !slices.ContainsFunc(e.Inputs, bad) {
+			return e.Inputs
+		}
+	}
+	return nil
+}
+
 // fewestSeen is the number of rows in the sample below which Share knows nothing.
 const fewestSeen = 3
 

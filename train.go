@@ -320,7 +320,7 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 		all["target-transform"] = t.o.TargetTransform
 	}
 	return Event{
-		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(), Marks: marksOf(t.raw),
+		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(), Marks: marksOf(t.raw), Inputs: t.raw.Profile(),
 		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res, Notes: slices.Concat(t.model.outlierNotes(t.raw), t.model.tailNotes(t.raw), t.falling(res)), Facts: t.chosen()},
 	}
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // Main runs the command with the arguments of the process and exits. The exit code is 0 for success, 1
-// after an error, 2 for wrong usage and 130 if an interrupt ended the run.
+// after an error, 2 for wrong usage, 3 and 4 for rules of valla report that fail or cannot be told, and 130 if an interrupt ended the run.
 func Main() {
 	debug.SetTraceback("crash") // a crash aborts: the exit code 2 of a plain one means wrong usage
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -251,6 +251,10 @@ func explain(cmd *cobra.Command, err error) (string, int) {
 	switch {
 	case errors.As(err, new(interruption)):
 		return err.Error(), 130
+	case errors.As(err, new(decision)):
+		var d decision
+		errors.As(err, &d)
+		return d.text, d.code
 	case errors.Is(err, context.Canceled):
 		return "interrupted", 130
 	case !errors.As(err, new(failure)) || errors.Is(err, valla.ErrSetting):

@@ -96,6 +96,7 @@ var level = map[string]int{
 	"data/internal/gunzip":         0,
 	"internal/coverage":            9,
 	"internal/release":             16,
+	"internal/audit":               3,
 }
 
 func levelOf(t *testing.T, path string) int {

@@ -19,6 +19,7 @@ import (
 type Series struct {
 	Name string    // name in the legend
 	X, Y []float64 // coordinates of the points
+	More bool      // the series goes on with the one before, in its colour and without a name in the legend
 }
 
 // Axes holds titles and options of a chart of curves.
@@ -55,7 +56,7 @@ func Curves(a Axes, series []Series) Chart {
 func positive(series []Series, a Axes) []Series {
 	out := make([]Series, len(series))
 	for i, s := range series {
-		out[i].Name = s.Name
+		out[i].Name, out[i].More = s.Name, s.More
 		for k, x := range s.X {
 			if (x > 0 || !a.LogX) && (s.Y[k] > 0 || !a.Log) {
 				out[i].X, out[i].Y = append(out[i].X, x), append(out[i].Y, s.Y[k])
@@ -76,14 +77,23 @@ func (c *Chart) finish(a Axes, names []string) {
 // curves adds lines and returns the names of the series that have points.
 func (c *Chart) curves(series []Series) (names []string) {
 	marks := []string{"line", "dashed", "dotted"}
-	for i, s := range series {
+	i := -1
+	for _, s := range series {
+		if !s.More {
+			i++
+		}
 		xys := points(s.X, s.Y)
 		if len(xys) == 0 {
 			continue
 		}
+		if s.More {
+			s.Name = ""
+		}
 		col, mark := palette[i%len(palette)], marks[min(i/len(palette), len(marks)-1)]
 		c.add(line(xys, col, mark), s.Name, mark, col)
-		names = append(names, s.Name)
+		if !s.More {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }

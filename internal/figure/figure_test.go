@@ -40,7 +40,7 @@ func TestCharts(t *testing.T) {
 		t.Fatal(err)
 	}
 	charts = append(charts, Curves(Axes{Title: "t", X: "x", Y: "y", Diagonal: true}, []Series{
-		{"one", []float64{0, 1, 2}, []float64{1, math.Inf(1), 2}}, {"none", nil, nil}, Histogram("h", []float64{1, 3}, 2)}))
+		{Name: "one", X: []float64{0, 1, 2}, Y: []float64{1, math.Inf(1), 2}}, {Name: "none"}, Histogram("h", []float64{1, 3}, 2)}))
 	box, err := Boxes(Axes{Title: "time", Y: "seconds"}, []Group{{"m", []float64{1, 2, 3, 4}}, {"n", []float64{2}}})
 	if err != nil {
 		t.Fatal(err)

@@ -108,6 +108,10 @@ func TestCurves(t *testing.T) {
 	if want := "t: NLL against steps of a, b, c"; !strings.HasPrefix(c.Alt, want) {
 		t.Errorf("description %q, expected %q", c.Alt, want)
 	}
+	c = Curves(Axes{Title: "t"}, []Series{series[0], {Name: "b", X: []float64{2, 3}, Y: []float64{0, 1}, More: true}, series[1]})
+	if len(c.Keys) != 2 || c.Keys[1].Name != "b" || c.Keys[1].Color == c.Keys[0].Color {
+		t.Errorf("legend %+v of a series in two pieces", c.Keys)
+	}
 	if c := Curves(Axes{Title: "t", X: "x", Y: "y"}, []Series{{Name: "none"}}); c.Keys != nil || c.Alt != "t: y against x of " {
 		t.Errorf("legend %v and description %q of no points", c.Keys, c.Alt)
 	}
@@ -193,7 +197,7 @@ func TestSVGSize(t *testing.T) {
 
 // The labels of a narrow range keep all of their digits.
 func TestSVGLabels(t *testing.T) {
-	svg, err := Curves(Axes{Title: "t"}, []Series{{"s", []float64{0, 1}, []float64{0.3235, 0.3315}}}).SVG()
+	svg, err := Curves(Axes{Title: "t"}, []Series{{Name: "s", X: []float64{0, 1}, Y: []float64{0.3235, 0.3315}}}).SVG()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +254,7 @@ func TestLogBoxes(t *testing.T) {
 
 // Curves over powers of ten leave out what has no logarithm, and are cut at the top where one is set.
 func TestLogCurves(t *testing.T) {
-	s := []Series{{"s", []float64{0, 3, 200}, []float64{9, 5, 1}}, {"none", []float64{-1}, []float64{1}}}
+	s := []Series{{Name: "s", X: []float64{0, 3, 200}, Y: []float64{9, 5, 1}}, {Name: "none", X: []float64{-1}, Y: []float64{1}}}
 	c := Curves(Axes{Title: "t", LogX: true, Top: 2}, s)
 	if got := [4]float64{c.plot.X.Min, c.plot.X.Max, c.plot.Y.Min, c.plot.Y.Max}; got != [4]float64{1, 1000, 1, 2} {
 		t.Errorf("axes %v", got)

@@ -70,10 +70,12 @@ func Indices(n int, fraction float64, seed uint64) (rows, held []int, err error)
 // Halves divides rows at random into rows that choose and rows that judge. If the number of rows is odd,
 // there is one more row that chooses.
 func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
-	n := set.N()
-	order := Rand(seed, Judges).Perm(n)
-	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
+	order := HalvesOrder(set.N(), seed)
+	return set.Rows(order[:(set.N()+1)/2]), set.Rows(order[(set.N()+1)/2:])
 }
+
+// HalvesOrder returns the numbers of the rows of both halves of n rows, those that choose first.
+func HalvesOrder(n int, seed uint64) []int { return Rand(seed, Judges).Perm(n) }
 
 // Spaced returns the indices of at most most rows, evenly spaced among n rows.
 func Spaced(n, most int) []int {

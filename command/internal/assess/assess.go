@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/audit"
 	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/internal/holdout"
@@ -25,6 +26,7 @@ type Options struct {
 	Model string   // name of the model file on the page
 	Level float64  // probability of the intervals or sets in the summary; 0 means 0.95
 	Notes []string // sentences about the rows
+	Rules []Rule   // rules to judge
 	valla.PredictOptions
 }
 
@@ -41,7 +43,12 @@ type Page struct {
 	Noise   bool        // whether the network alone has a noise
 	Hot     bool        // whether there are candidates with a temperature
 	Parts   []Part      // a section for each target, or one section for a classification
-	Program string      // version of the program
+
+	Judged   []Judged      // the rules with what was found
+	Audit    *audit.Result // faults of the rows and of the predictions
+	Searched string        // sentence about where faults were looked for
+	Checks   []Table       // tables about all targets together
+	Program  string        // version of the program
 }
 
 // Part is a section of the page: about one target of a regression, or about a classification.
@@ -102,7 +109,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	if s.nlls, err = m.Task.NLLs(s.is.p, set.Y); err != nil {
 		return nil, err
 	}
-	if err := page.summarize(s, list[network]); err != nil {
+	if err := cmp.Or(page.summarize(s, list[network]), page.audit(ctx, s)); err != nil {
 		return nil, err
 	}
 	if classes(m) {

@@ -112,7 +112,7 @@ func TestNumbers(t *testing.T) {
 	if got := names(p.Scores); !slices.Equal(got, []string{"MAP", "LLA", "MAP + temperature", "LLA + temperature"}) {
 		t.Errorf("candidates %q", got)
 	}
-	if len(p.Parts) != 1 || len(p.Parts[0].Figures) != 4 || len(p.Parts[0].Tables) != 3 || strings.Count(html, "<figure>") != 4 {
+	if len(p.Parts) != 1 || len(p.Parts[0].Figures) != 6 || len(p.Parts[0].Tables) != 3 || strings.Count(html, "<figure>") != 6 {
 		t.Fatalf("parts %+v", p.Parts)
 	}
 	levels, rows := p.Parts[0].Tables[0], p.Parts[0].Tables[2]

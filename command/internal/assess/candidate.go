@@ -25,6 +25,7 @@ type candidate struct {
 	y      []float64         // targets [N,T·W], in the order of p
 	pits   []metric.Row      // see pits
 	scores valla.Scores      // scores of p against y
+	order  []int             // numbers of the rows in the order of p; nil: all rows as they come
 }
 
 // Models returns the network of m alone and, if m has them, the network with what the verdict gave it, the network with
@@ -61,7 +62,7 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
 	crosses := likelihood.IsClass(m.Likelihood()) || likelihood.IsGaussian(m.Likelihood())
 	if crosses && set.N() >= leastToCross {
-		all.Total += crossedPasses * len(base) * set.N()
+		all.Total += crossedPasses(set.N()) * len(base)
 	}
 	for _, model := range models {
 		o.OnRows = all.Pass(set.N())
@@ -96,6 +97,8 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 		if list, err = add(list, m, model.String()+" + temperature", p, y); err != nil {
 			return nil, nil, err
 		}
+		order, half := holdout.HalvesOrder(set.N(), o.Seed), (set.N()+1)/2
+		list[len(list)-1].order = slices.Concat(order[half:], order[:half]) // see crossed
 	}
 	return list, notes, nil
 }
@@ -104,22 +107,31 @@ func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []
 func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
 	s, err := m.Task.Score(p, y)
 	values := graph.Floats(y)
-	return append(list, candidate{name, p, values, pits(p, values), s}), err
+	return append(list, candidate{Name: name, p: p, y: values, pits: pits(p, values), scores: s}), err
 }
 
-// crossedPasses is the number of times that crossed predicts each row: three times to choose a
-// temperature, and once with the temperature of the other half.
-const crossedPasses = 4
+const (
+	// choosingPasses is the number of times that the choice of a temperature predicts each row.
+	choosingPasses = 3
+	// mostToChoose is the largest number of rows that choose a temperature, which is one number.
+	mostToChoose = 5000
+)
+
+// crossedPasses is the number of rows that crossed predicts for n rows.
+func crossedPasses(n int) int {
+	return choosingPasses*(min((n+1)/2, mostToChoose)+min(n/2, mostToChoose)) + n
+}
 
 // crossed returns the predictions of a model with temperatures, and the targets in the same order.
-// Each half of the rows chooses the temperature for the other half, so that no row judges a
+// Each half of the rows, or 5,000 of its rows, chooses the temperature for the other half, so that no row judges a
 // temperature that it has chosen.
 func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions, rows *passes.Counter) (*valla.Prediction, *tensor.Dense, error) {
 	a, b := holdout.Halves(set, o.Seed)
 	all, y := &valla.Prediction{}, []float64(nil)
 	for _, pair := range [][2]*data.Set{{a, b}, {b, a}} {
-		o.OnRows = rows.Pass((crossedPasses - 1) * pair[0].N())
-		c, err := m.Calibrate(ctx, pair[0], valla.CalibrateOptions{Method: valla.CalibrateTemperature, PredictOptions: o})
+		choose := pair[0].Rows(holdout.UpTo(0, min(pair[0].N(), mostToChoose)))
+		o.OnRows = rows.Pass(choosingPasses * choose.N())
+		c, err := m.Calibrate(ctx, choose, valla.CalibrateOptions{Method: valla.CalibrateTemperature, PredictOptions: o})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -18,10 +18,10 @@ var sections = map[likelihood.Kind]struct {
 	tables  []func(s subject, t int) Table
 }{
 	likelihood.Number: {
-		[]func(subject, int) Figure{subject.coverage, subject.pit, subject.sharpness, subject.residuals},
+		[]func(subject, int) Figure{subject.coverage, subject.pit, subject.sharpness, subject.residuals, subject.accepted, subject.dots},
 		[]func(subject, int) Table{subject.levels, subject.sizes, subject.worstNumbers}},
 	likelihood.Count: {
-		[]func(subject, int) Figure{subject.pit, subject.means, subject.coverage, subject.sharpness},
+		[]func(subject, int) Figure{subject.pit, subject.means, subject.coverage, subject.sharpness, subject.accepted},
 		[]func(subject, int) Table{subject.levels, subject.sizes, subject.worstTargets}},
 	likelihood.Binary: {
 		[]func(subject, int) Figure{subject.answers, subject.probabilities},

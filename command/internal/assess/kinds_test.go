@@ -38,11 +38,11 @@ func TestKinds(t *testing.T) {
 		want          []string
 	}{
 		{"poisson", "", one, func(rng *rand.Rand, f float64) []float64 { return []float64{math.Floor(math.Exp(f) + 2*rng.Float64())} },
-			4, []string{"deviance", "Are there as many as predicted?", "the form of the distributions"}},
+			5, []string{"deviance", "Are there as many as predicted?", "the form of the distributions"}},
 		{"poisson", "exposure", []string{"y", "e"}, func(rng *rand.Rand, f float64) []float64 {
 			return []float64{math.Floor(math.Exp(f) + 2*rng.Float64()), 2}
 		},
-			4, []string{"deviance"}},
+			5, []string{"deviance"}},
 		{"bernoulli", "", one, func(rng *rand.Rand, f float64) []float64 {
 			return []float64{math.Floor(0.5 + rng.Float64()*math.Tanh(max(f, 0)))}
 		},
@@ -56,11 +56,11 @@ func TestKinds(t *testing.T) {
 				return []float64{0.5, likelihood.Open}
 			}
 			return []float64{f, f}
-		}, 4, []string{"CRPS", "≥ 0.5", "Are the residuals large"}},
+		}, 5, []string{"CRPS", "≥ 0.5", "Are the residuals large"}},
 		{"heteroscedastic", "", []string{"y", "h"}, func(rng *rand.Rand, f float64) []float64 {
 			h := rng.NormFloat64()
 			return []float64{f + 0.2*math.Exp(h)*rng.NormFloat64(), h}
-		}, 4, []string{"RMSE", "Sharpness"}},
+		}, 5, []string{"RMSE", "Sharpness"}},
 	} {
 		var settings []string
 		if c.setting != "" {

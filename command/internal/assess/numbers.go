@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/audit"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train/metric"
@@ -189,24 +190,52 @@ func binned(mean, std, y []float64) figure.Series {
 	return out
 }
 
-// levels returns the table of coverage by level.
+// levels returns the table of coverage by level, with bounds and interval scores of the model.
 func (s subject) levels(t int) Table {
-	out := Table{Title: "Coverage by level", Caption: "Share of the targets inside their intervals, in percent.", Head: []string{"interval"}}
+	out := Table{Title: "Coverage by level", Head: []string{"interval"}, Caption: fmt.Sprintf(
+		"Share of the targets inside their intervals, in percent, and for %s the bounds that hold the true share with a probability of 95 %%. The interval score is the mean width plus 2/(1 − level) times the distance of targets outside; smaller is better.", s.is.Name)}
 	for _, c := range s.all {
 		out.Head = append(out.Head, c.Name)
 	}
+	out.Head = append(out.Head, "from", "to", "interval score")
 	for _, level := range []float64{0.5, 0.8, 0.9, 0.95, 0.99} {
 		row := []Cell{{Text: fmt.Sprintf("%g %%", 100*level)}}
 		for _, c := range s.all {
-			text := "–"
-			if v := c.inside(t, level); kernel.Finite(v) {
-				text = fmt.Sprintf("%.1f", 100*v)
-			}
-			row = append(row, Cell{Text: text})
+			row = append(row, Cell{Text: inPercent(c.inside(t, level))})
 		}
-		out.Rows = append(out.Rows, row)
+		v := s.is.inside(t, level)
+		m := audit.Measure{Lower: math.NaN(), Upper: math.NaN()}
+		if kernel.Finite(v) {
+			m = audit.Share(v*float64(s.is.p.N()), s.is.p.N())
+		}
+		out.Rows = append(out.Rows, append(row, Cell{Text: inPercent(m.Lower)}, Cell{Text: inPercent(m.Upper)}, Cell{Text: s.is.winkler(t, level)}))
 	}
 	return out
+}
+
+// inPercent returns the text of a share in percent; a dash for NaN.
+func inPercent(v float64) string {
+	if !kernel.Finite(v) {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", 100*v)
+}
+
+// winkler returns the text of the mean interval score of target t (Gneiting and Raftery 2007); a dash where there are no
+// intervals, or where only bounds of the targets are known.
+func (c candidate) winkler(t int, level float64) string {
+	lower, upper, err := c.p.IntervalAt(c.y, level)
+	if err != nil || len(c.y) > len(c.p.Mean) {
+		return "–"
+	}
+	width, sum := len(c.p.Targets), 0.0
+	for i := t; i < len(lower); i += width {
+		sum += upper[i] - lower[i] + 2/(1-level)*(max(0, lower[i]-c.y[i])+max(0, c.y[i]-upper[i]))
+	}
+	if sum /= float64(c.p.N()); kernel.Finite(sum) {
+		return number(sum)
+	}
+	return "–"
 }
 
 // sizes returns the table of standard deviations and widths.

@@ -126,7 +126,8 @@ func TestTablesOfNumbers(t *testing.T) {
 	good, bad := regression("good", 4, 1), regression("bad", 4, 3)
 	s := subject{set: &data.Set{}, all: []candidate{good, bad}, is: bad, level: 0.95}
 	levels := s.levels(1)
-	if want := []string{"95 %", "100.0", "0.0"}; !slices.Equal(texts(levels)[3], want) || !slices.Equal(levels.Head, []string{"interval", "good", "bad"}) {
+	score := 2*1.959963984540054*2.5 + 40*(3-1.959963984540054)*2.5 // mean width, and 2/(1 − level) times the mean distance of targets outside
+	if want := []string{"95 %", "100.0", "0.0", "0.0", "60.2", number(score)}; !slices.Equal(texts(levels)[3], want) || !slices.Equal(levels.Head, []string{"interval", "good", "bad", "from", "to", "interval score"}) {
 		t.Errorf("levels %v of %v, want %v", texts(levels), levels.Head, want)
 	}
 	sizes := texts(s.sizes(0))

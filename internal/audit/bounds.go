@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Measure is a number that was estimated, with bounds that hold it with a probability.
+type Measure struct {
+	Value float64 // estimate
+	Lower float64 // lower bound
+	Upper float64 // upper bound
+}
+
+// share returns a share of k of n rows with the bounds of Clopper and Pearson (1934), each of which fails with a probability
+// of at most tail. k need not be a whole number.
+func share(k, n, tail float64) Measure {
+	k = min(max(k, 0), n)
+	m := Measure{Value: k / n, Upper: 1}
+	if k > 0 {
+		m.Lower = mathext.InvRegIncBeta(k, n-k+1, tail)
+	}
+	if k < n {
+		m.Upper = mathext.InvRegIncBeta(k+1, n-k, 1-tail)
+	}
+	return m
+}
+
+// Share returns a share of k of n rows with bounds that hold it with a probability of 95 %.
+func Share(k float64, n int) Measure { return share(k, float64(n), 0.025) }
+
+// Mean returns the mean of values, with bounds that hold it with a probability of 95 % for many rows.
+func Mean(v []float64) Measure {
+	sum, squares := 0.0, 0.0
+	for _, x := range v {
+		sum += x / float64(len(v))
+	}
+	for _, x := range v {
+		squares += (x - sum) * (x - sum)
+	}
+	return Around(sum, math.Sqrt(squares/float64(len(v))/max(1, float64(len(v)-1))))
+}
+
+// Around returns an estimate with a standard error.
+func Around(value, standardError float64) Measure {
+	return Measure{value, value - 1.96*standardError, value + 1.96*standardError}
+}
+
+// normal returns the quantile of a standard normal variable for the probability 1 − tail.
+func normal(tail float64) float64 { return math.Sqrt2 * math.Erfcinv(2*tail) }

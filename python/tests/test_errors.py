@@ -68,6 +68,7 @@ class WrongUses(unittest.TestCase):
         self.fit("X: expected numbers, found text", X=[["a", "b"]] * 60)
         self.fit("expected numbers, found 'red'", X=np.array([[1.0, "red"]] * 60, dtype=object))
         self.fit("complex", y=self.y + 1j)
+        self.fit("X.toarray() is one", X=mock.Mock(spec=["toarray"]))
 
     def test_networks(self):
         self.fit("call net.eval() first", net=trained(self.X, self.y).train())

@@ -1,6 +1,8 @@
 import copy
+import os
 import pickle
 import unittest
+import warnings
 
 import numpy as np
 from torch import nn
@@ -95,6 +97,30 @@ class WithSklearn(unittest.TestCase):
         self.assertEqual(len(cross_val_score(make_pipeline(StandardScaler(), r), X, y, cv=2)), 2)
         g = GridSearchCV(valla.VallaClassifier(**SMALL), {"method": ["lla", "valla"], "fit_options": [None]}, cv=2)
         self.assertIn(g.set_params(param_grid={"random_state": [0, 1]}).fit(X, classes(X)).best_params_["random_state"], (0, 1))
+
+    @unittest.skipUnless(os.environ.get("VALLA_LONG"), "VALLA_LONG is not set")
+    def test_checks(self):
+        """scikit-learn's own checks of estimators, but those that ask for its words in errors, for its own types of errors and
+        warnings, or for refusing NaN: `valla train` takes NaN for missing values."""
+        from sklearn.utils.estimator_checks import check_estimator
+
+        left_out = {"check_complex_data", "check_dtype_object", "check_estimators_empty_data_messages", "check_estimators_nan_inf",
+                    "check_supervised_y_2d", "check_estimators_unfitted", "check_fit2d_predict1d", "check_fit2d_1sample",
+                    "check_classifiers_regression_target", "check_regressors_train", "check_classifiers_train"}
+        small = {"train_options": {"iterations": 30, "hidden": [5]}, "fit_options": {"iterations": 5, "inducing": 5}}
+        passed = 0
+        for estimator in (valla.VallaRegressor(**small), valla.VallaClassifier(**small)):
+            for e, check in check_estimator(estimator, generate_only=True):
+                if check.func.__name__ in left_out:
+                    continue
+                with self.subTest(check=check.func.__name__), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        check(e)
+                    except unittest.SkipTest:
+                        continue
+                    passed += 1
+        self.assertGreater(passed, 40)
 
     def test_scores(self):
         from sklearn.metrics import r2_score

@@ -16,6 +16,8 @@ def array(name: str, value: Any) -> Array:
     """The numbers of a value: an array, a tensor, a table or a list."""
     if hasattr(value, "detach"):  # a tensor of torch, on any device
         value = value.detach().cpu().numpy()
+    if hasattr(value, "toarray"):
+        raise Error(f"{name}: a sparse matrix, expected an array: {name}.toarray() is one")
     try:
         a = np.asarray(value)
     except ValueError as e:
@@ -45,7 +47,7 @@ def _first_odd(a: Array) -> Any:
 
 def inputs(X: Any) -> Dict[str, Array]:
     """The inputs by name: X alone, or those of a mapping in its order."""
-    arrays = {k: array(str(k), v) for k, v in X.items()} if isinstance(X, dict) else {"X": array("X", X)}
+    arrays = {k: array(str(k), v) for k, v in X.items()} if isinstance(X, dict) and not hasattr(X, "toarray") else {"X": array("X", X)}
     if not arrays:
         raise Error("X: no inputs")
     rows = None

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/corrected"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
@@ -44,6 +45,10 @@ type FitOptions struct {
 	// "student-t" and "mixture" fit this law to held-out rows, and "" lets held-out rows choose, see law.Fit. Without
 	// held-out rows and pseudo-rows the law is the Gaussian.
 	Law string
+	// Mean is "" or "network", where the mean of predictions is the network's output, or "corrected": SFR's own mean
+	// takes its place where the squared error of held-out rows falls by more than its standard error, see gp/corrected.
+	// A corrected mean is for numbers with Gaussian noise.
+	Mean string
 	// Likelihood is the observation model that the fit takes in place of the Gaussian noise of a regression, such as
 	// Student's t: the network stays as it is, and the fit learns the parameters of the observation model. nil means
 	// the observation model with which the network was trained.
@@ -75,7 +80,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(checkResume(o.Resume, o.Checkpoint), checkLaw(o.Law)); err != nil {
+	if err := cmp.Or(checkResume(o.Resume, o.Checkpoint), checkLaw(o.Law), checkMean(o.Mean)); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -113,11 +118,17 @@ func (m *Model) fitTo(ctx context.Context, s gp.Settings, p gp.Problem, rows div
 	if err != nil {
 		return nil, err
 	}
+	if o.Mean == MeanCorrected {
+		s = corrected.Of(s)
+	}
 	s = ensemble.Of(p.Net, s)
 	if err := m.estimate(ctx, s, p, rows, o); err != nil {
 		return nil, err
 	}
 	fitted, err := s.Fit(ctx, p, o.Run)
+	if fitted != nil && err == nil && !rows.pseudo {
+		fitted.Record.Notes = append(fitted.Record.Notes, correctable(ctx, s, p, o)...)
+	}
 	if fitted != nil && cut != nil {
 		fitted.Posterior = cut.Fitted(fitted.Posterior, s.Label())
 		if cut.Memory.Path() != "" {

@@ -17,6 +17,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/corrected"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/frozen"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -178,6 +179,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 
 // restored restores a posterior, which takes features if parts of the network are frozen.
 func (m *Model) restored(how gp.Method, l likelihood.Likelihood, h *posteriorHeader, s gp.Saved) (gp.Stored, error) {
+	how = corrected.Restoring(how)
 	if h.FrozenParts == 0 {
 		return ensemble.Restore(context.Background(), how, m.network(), l, s)
 	}

@@ -27,6 +27,7 @@ import (
 type fitCommand struct {
 	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed, valla train holds out the same rows"`
 	Law           string   `set:"law" choice:"auto gaussian student-t mixture" help:"law of the residuals of a regression with Gaussian noise: held-out rows choose (auto), it stays Gaussian, or it is fitted to held-out rows"`
+	CorrectedMean bool     `set:"corrected-mean" help:"predict numbers with SFR's own mean in place of the network's output, where the squared error of held-out rows falls by more than its standard error"`
 	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the verdict says that the posterior is better than the network alone"`
 	work
 
@@ -229,7 +230,7 @@ func (c *fitCommand) fit(cmd *cobra.Command, m *valla.Model, set *data.Set, mode
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	defer d.close()
 	return m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"),
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"), Mean: map[bool]string{true: valla.MeanCorrected}[c.CorrectedMean],
 		OnEstimate: d.fitEstimate(c.method.Label()), OnFeatures: d.features,
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})

@@ -76,7 +76,7 @@ func must(t *testing.T, dir string, args ...string) string {
 }
 
 // onFits start the lines on stderr that say how good a fit is, which depends on the data.
-var onFits = []string{"warning: These error bars", "note: The posterior adds", "note: The network is worse", "note: The network is right more often", "note: The noise's", "note: The target", "note: The prior standard deviation", "note: The noise standard deviation", "note: The weights came from elsewhere"}
+var onFits = []string{"warning: These error bars", "note: The posterior adds", "note: The network is worse", "note: With a corrected mean", "note: The network is right more often", "note: The noise's", "note: The target", "note: The prior standard deviation", "note: The noise standard deviation", "note: The weights came from elsewhere"}
 
 // besideVerdict is what stands on stderr beside them.
 func besideVerdict(stderr string) string {

@@ -192,6 +192,17 @@ func (r Run) Tell(unit string) func(done, total int) {
 	}
 }
 
+// Part returns a run whose progress goes from one part of 1,000 of r to another, for a step of a longer fit.
+func (r Run) Part(from, to int) Run {
+	if report := r.OnProgress; report != nil {
+		r.OnProgress = func(q train.Progress) {
+			q.Done, q.Total, q.Unit = max(1, from+(to-from)*q.Done/max(1, q.Total)), 1000, "parts"
+			report(q)
+		}
+	}
+	return r
+}
+
 // Fitted is the result of a fit.
 type Fitted struct {
 	Posterior Stored // what was fitted

@@ -54,10 +54,10 @@ func NewWriting(s *graph.Sheet, x *graph.Node, dt tensor.Dtype, careful bool) *W
 // Carry returns the value of a node of Net in Out.
 func (w *Writing) Carry(n *graph.Node) *graph.Node { return w.Sheet.Carry(w.Out, n) }
 
-// Scope puts a prefix before the names of arrays from now on, see [graph.Builder.Scope].
-func (w *Writing) Scope(prefix string) {
-	w.Net.Scope(prefix)
-	w.Out.Scope(prefix)
+// Scope puts a prefix before the names of arrays, after the prefixes that are there already, until end is called.
+func (w *Writing) Scope(prefix string) (end func()) {
+	out, net := w.Out.Scope(prefix), w.Net.Scope(prefix)
+	return func() { out(); net() }
 }
 
 // Const returns a constant of Out.

@@ -86,9 +86,13 @@ func (b *Builder) Input(name string, shape ...int) *Node {
 	return b.leaf(name, nil, shape)
 }
 
-// Scope puts a prefix before the names of parameters and constants from now on, so that parts of a graph may use equal
-// names for different arrays.
-func (b *Builder) Scope(prefix string) { b.scope = prefix }
+// Scope puts a prefix before the names of parameters and constants, after the prefixes that are there already, until end is
+// called, so that parts of a graph may use equal names for different arrays.
+func (b *Builder) Scope(prefix string) (end func()) {
+	before := b.scope
+	b.scope += prefix
+	return func() { b.scope = before }
+}
 
 // Param returns the node of p in this graph, bound to p.Value by reference, but see
 // [NewConverting].

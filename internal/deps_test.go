@@ -71,6 +71,7 @@ var level = map[string]int{
 	"gp/mfvi":                      8,
 	"gp/sngp":                      8,
 	"gp/sum":                       9,
+	"gp/corrected":                 9,
 	"gp/ensemble":                  8,
 	"gp/frozen":                    8,
 	"gp/method":                    10,

@@ -7,7 +7,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 )
 
 // Of returns settings that fit the posterior of s to each member of an ensemble of networks, one after the other. For a
@@ -88,13 +87,7 @@ func member(r gp.Run, k, n int) gp.Run {
 	if r.Checkpoint != "" {
 		r.Checkpoint = fmt.Sprintf("%s.%d", r.Checkpoint, k+1)
 	}
-	if report := r.OnProgress; report != nil {
-		r.OnProgress = func(q train.Progress) {
-			q.Done, q.Total, q.Unit = (1000*k+1000*q.Done/max(1, q.Total))/n, 1000, "parts"
-			report(q)
-		}
-	}
-	return r
+	return r.Part(1000*k/n, 1000*(k+1)/n)
 }
 
 // joined adds the record of member k, counting from 0, to the record of the members before.

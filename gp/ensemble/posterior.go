@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -20,6 +21,7 @@ type posterior struct {
 var (
 	_ gp.Stored         = (*posterior)(nil)
 	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.OwnMean        = (*posterior)(nil)
 )
 
 // add appends a member with its noise.
@@ -27,8 +29,16 @@ func (p *posterior) add(of gp.Stored, noise float64) {
 	p.stored, p.members, p.noise = append(p.stored, of), append(p.members, of), append(p.noise, noise)
 }
 
-// String implements gp.Stored.
-func (p *posterior) String() string { return label(len(p.stored), p.stored[0].String()) }
+// String implements gp.Stored: the name of a member with a mean of its own, if there is one.
+func (p *posterior) String() string { return label(len(p.stored), p.stored[p.own()].String()) }
+
+// own returns the number of the first member with a mean of its own, 0 where there is none.
+func (p *posterior) own() int {
+	return max(0, slices.IndexFunc(p.stored, func(of gp.Stored) bool { return gp.MeanOf(of) != "" }))
+}
+
+// OwnMean implements gp.OwnMean.
+func (p *posterior) OwnMean() string { return gp.MeanOf(p.stored[p.own()]) }
 
 // header is what a file says of a posterior beside the arrays of its members.
 type header struct {

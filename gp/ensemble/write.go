@@ -19,9 +19,9 @@ func (m *mixture) Write(w *gp.Writing) (gp.Written, error) {
 			return gp.Written{}, settings.Errorf("%v cannot be exported", of)
 		}
 		var err error
-		w.Scope(prefix(k))
+		end := w.Scope(prefix(k))
 		all[k], err = writer.Write(w)
-		if w.Scope(""); err != nil {
+		if end(); err != nil {
 			return gp.Written{}, fmt.Errorf("network %d: %w", k+1, err)
 		}
 	}

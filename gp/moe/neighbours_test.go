@@ -1,6 +1,7 @@
 package moe
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -90,6 +91,27 @@ func TestCells(t *testing.T) {
 			if slices.Contains(held, false) {
 				t.Fatalf("%d rows, %d cells: one holds none; edges %v, rows %v", rows, experts, g.edges, x)
 			}
+		}
+	}
+}
+
+// TestNeighboursOfOne: the plan's number of neighbours is near the mean of normal points, which a fit has.
+func TestNeighboursOfOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	for _, n := range []int{1, 2, 3, 4, 8, 16, 40} {
+		const draws = 100
+		mean := 0.0
+		for range draws {
+			p := make([]float64, 2*n)
+			for i := range p {
+				p[i] = rng.NormFloat64()
+			}
+			for _, near := range neighbours(p) {
+				mean += float64(len(near)) / float64(n*draws)
+			}
+		}
+		if got := neighboursOfOne(n); math.Abs(got-mean) > 0.2 {
+			t.Errorf("%d clusters: planned neighbours of one %.2f, expected %.2f", n, got, mean)
 		}
 	}
 }

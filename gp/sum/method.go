@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -60,16 +59,16 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if _, err := s.Estimate(ctx, p, r); err != nil {
 		return nil, err
 	}
-	g, err := (&gapa.Settings{Options: s.Options}).Fit(ctx, p, phase(r, 0, 100))
+	g, err := (&gapa.Settings{Options: s.Options}).Fit(ctx, p, r.Part(0, 100))
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.beside(ctx, p, g.Posterior.(leftOut), phase(r, 100, 300))
+	at, err := s.beside(ctx, p, g.Posterior.(leftOut), r.Part(100, 300))
 	if err != nil {
 		return nil, err
 	}
 	rows, held := s.parts(at, p.Dtype())
-	v, err := s.Settings.FitBeside(ctx, p, phase(r, 300, 1000), rows, held)
+	v, err := s.Settings.FitBeside(ctx, p, r.Part(300, 1000), rows, held)
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +111,6 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 
 // growing is how many times as large as a slice the memory is that it takes while elements are appended to it.
 const growing = 2
-
-// phase is a run whose progress goes from one part of 1,000 to another.
-func phase(r gp.Run, from, to int) gp.Run {
-	if report := r.OnProgress; report != nil {
-		r.OnProgress = func(q train.Progress) {
-			q.Done, q.Total, q.Unit = max(1, from+(to-from)*q.Done/q.Total), 1000, "parts"
-			report(q)
-		}
-	}
-	return r
-}
 
 // variances are GAPA's [N·C] at the training rows, each left out of its own neighbours, and
 // at the validation rows; nil where they are not needed.

@@ -9,10 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
 
 func TestPythonVersion(t *testing.T) {
@@ -120,6 +123,9 @@ func TestLicenses(t *testing.T) {
 // TestWheel: RECORD has the right sums of all files, the program can be executed, and two wheels are equal.
 func TestWheel(t *testing.T) {
 	t.Chdir("../..")
+	if _, err := readSource(t.Context(), "."); err != nil {
+		t.Skipf("this is no checkout: %v", err)
+	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	put(t, program, "the program")
@@ -252,3 +258,49 @@ func TestAPIOfTags(t *testing.T) {
 		t.Errorf("worktrees %q, error %v", left, err)
 	}
 }
+
+// TestConfiguration: goreleaser builds for the platforms of the wheels, and both set the variables that the package valla has.
+func TestConfiguration(t *testing.T) {
+	text, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Builds []struct {
+			Goos, Goarch, Flags, Ldflags []string
+			Main                         string
+		}
+	}
+	if err := yaml.Unmarshal(text, &c); err != nil || len(c.Builds) != 1 {
+		t.Fatalf("%+v, error %v", c, err)
+	}
+	b := c.Builds[0]
+	var all []string
+	for _, system := range b.Goos {
+		for _, arch := range b.Goarch {
+			all = append(all, system+"/"+arch)
+		}
+	}
+	if !slices.Equal(all, platforms) || len(wheelTags) != len(platforms) {
+		t.Errorf("platforms %q, want %q", all, platforms)
+	}
+	set := regexp.MustCompile(`-X github\.com/go-valla/valla\.(\w+)=`)
+	source, err := os.ReadFile("../../version.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []string{strings.Join(b.Ldflags, " "), strings.Join(tagged.flags(), " ")} {
+		names := set.FindAllStringSubmatch(by, -1)
+		if len(names) != 3 {
+			t.Errorf("%q sets %d variables", by, len(names))
+		}
+		for _, n := range names {
+			if !regexp.MustCompile(`(?m)^\t` + n[1] + ` +string\b`).Match(source) {
+				t.Errorf("version.go has no variable %s", n[1])
+			}
+		}
+	}
+}
+
+// tagged is a commit with a tag.
+var tagged = source{version: "v1.2.3"}

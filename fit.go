@@ -72,7 +72,7 @@ type FitOptions struct {
 // notes on what looks wrong, and the [Verdict].
 //
 // If ctx ends early, Fit returns an error that wraps ctx's, together with the model of the best
-// state so far if the method has one. With any other error the model is nil, also if the
+// state so far if the method has one, or with the fitted model without a verdict. With any other error the model is nil, also if the
 // posterior cannot predict the rows to which it was fitted.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Model, err error) {
 	defer explain("fit", &err)
@@ -106,10 +106,14 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	fitted.Record.Notes = m.notesOf(set, rows, fitted)
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
 	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
-	if out, err = m.adopt(context.WithoutCancel(ctx), fitted, e, p, rows); err != nil {
+	judging := ctx
+	if runErr != nil {
+		judging = context.WithoutCancel(ctx) // the best state so far has a verdict
+	}
+	if out, err = m.adopt(judging, fitted, e, p, rows); err != nil {
 		return nil, err
 	}
-	return out, runErr
+	return out, cmp.Or(runErr, judging.Err())
 }
 
 // fitTo fits a method to a problem, or to features in place of its inputs.
@@ -158,7 +162,7 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	if err := out.attach(m.posterior(f, e.Method, p.Likelihood), m.fingerprint()); err != nil {
 		return nil, err
 	}
-	if err := out.fitLaws(ctx, p.Validation, rows); err != nil {
+	if err := out.fitLaws(ctx, p.Validation, rows); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	f.Record.Untouched = f.Record.Untouched && out.Laws == nil
@@ -167,8 +171,12 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 		if e.Marks = marksOf(rows.train); m.Profile() == nil {
 			e.Inputs = rows.train.Profile()
 		}
-		if err := out.examine(ctx, &e, p, rows); err != nil {
+		unjudged := e
+		if err := out.examine(ctx, &e, p, rows); err != nil && ctx.Err() == nil {
 			return nil, err
+		} else if err != nil {
+			e = unjudged
+			e.Notes = append(slices.Clone(e.Notes), "The fit was interrupted before its verdict.")
 		}
 	}
 	out.History = append(out.History, e)

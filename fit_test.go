@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"context"
 	"errors"
 	"math"
 	"path/filepath"
@@ -212,6 +213,22 @@ func TestResumedFitIsTheUninterruptedOne(t *testing.T) {
 		_, err = m.Fit(t.Context(), set, o)
 		oneLine(t, err, "fit: ")
 	}
+}
+
+// A fit that is interrupted after it has fitted has no verdict.
+func TestInterruptedVerdict(t *testing.T) {
+	m, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	f, err := m.Fit(ctx, set, FitOptions{Settings: &ownSettings{done: cancel}})
+	if !errors.Is(err, context.Canceled) || f == nil {
+		t.Fatalf("model %v, error %v", f, err)
+	}
+	again := loaded(t, written(t, f))
+	e := again.History[len(again.History)-1]
+	if e.Verdict != nil || !slices.Contains(e.Notes, "The fit was interrupted before its verdict.") {
+		t.Errorf("verdict %v, notes %q", e.Verdict, e.Notes)
+	}
+	predict(t, again, set.X)
 }
 
 // A pass over the data has no best state so far.

@@ -20,13 +20,18 @@ import (
 
 // ownSettings are settings of a method whose mean is twice the network's output, and whose
 // probabilities are softmax of a third of the mean.
-type ownSettings struct{}
+type ownSettings struct {
+	done func() // called at the end of a fit, may be nil
+}
 
 type ownPosterior struct{ of gp.Point }
 
 func (*ownSettings) Label() string { return "Own" }
 
 func (s *ownSettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted, error) {
+	if s.done != nil {
+		s.done()
+	}
 	return &gp.Fitted{Posterior: ownPosterior{gp.Point{Net: p.Net, Dtype: p.Dtype()}}, Record: gp.Record{Rows: p.Train.N(), Settings: settings.Map(s)}}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
@@ -250,6 +251,35 @@ func TestScan(t *testing.T) {
 		middles = append(middles, n.ladder.logStd.Float64s()[n.ladder.rungs()/2])
 	}
 	fixture.Close(t, "log σ₀", middles[1:], middles[:1], 0)
+}
+
+// TestRobustValues: one row far away counts little in the choice of σ₀ with Gaussian noise. With classes it counts as it is.
+func TestRobustValues(t *testing.T) {
+	for _, l := range []likelihood.Likelihood{likelihood.NewGaussian(0.3, tensor.Float64), likelihood.Softmax{}} {
+		n := naturalToy(t, l, 1)
+		y := slices.Clone(graph.Floats(n.inputs.all[1]))
+		if likelihood.IsGaussian(l) {
+			y[0] += 100
+		}
+		n.p.Validation = &gp.Examples{X: n.inputs.all[0], Y: dense.Of(y, n.inputs.all[1].Shape()...)}
+		var err error
+		if n.check, err = n.newValidation(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		spectra, err := n.presentSpectra()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, robust, err := n.check.values(context.Background(), n, n.ladder.trials(spectra))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			if less := robust[i] < 0.7*v; less != likelihood.IsGaussian(l) || !less && robust[i] != v {
+				t.Errorf("%v: value %g, robust %g", l, v, robust[i])
+			}
+		}
+	}
 }
 
 // TestPassOver: what rounding hides is passed over, unless all is hidden.

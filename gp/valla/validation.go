@@ -87,7 +87,8 @@ func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 const indifferent = 10.0
 
 // values returns the mean negative log predictive density of each trial, +Inf for a σ₀ so
-// large that rounding hides the variance, and the robust values by which σ₀ is chosen, see [gp.Robust].
+// large that rounding hides the variance, and the robust values by which σ₀ is chosen, see [gp.Robust]. Without noise
+// around the function, as with classes, both are the same: a row that is wrong and sure counts.
 func (v *validation) values(ctx context.Context, n *natural, trials []trial) (values, robust []float64, err error) {
 	v.each.Refresh()
 	values, robust = make([]float64, len(trials)), make([]float64, len(trials))
@@ -96,9 +97,11 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	err = v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
 		y, add, share := v.y[first*width:(first+rows)*width], v.add[first*c:(first+rows)*c], v.share[first:first+rows]
-		anyway, err := v.anyway(n.lik, trials[0].params, y, mean, add, share)
-		if err != nil {
-			return err
+		var anyway []float64
+		if likelihood.Noisy(n.lik) {
+			if anyway, err = v.anyway(n.lik, trials[0].params, y, mean, add, share); err != nil {
+				return err
+			}
 		}
 		trials[0].whiten(k)
 		var w []float64
@@ -114,7 +117,11 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 				return err
 			}
 			values[i] -= v.term.Sum()
-			robust[i] -= gp.Robust(v.term.Terms(rows), anyway, share, v.held)
+			if anyway == nil {
+				robust[i] -= v.term.Sum()
+			} else {
+				robust[i] -= gp.Robust(v.term.Terms(rows), anyway, share, v.held)
+			}
 			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil

@@ -106,14 +106,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	fitted.Record.Notes = m.notesOf(set, rows, fitted)
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
 	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
-	judging := ctx
 	if runErr != nil {
-		judging = context.WithoutCancel(ctx) // the best state so far has a verdict
+		ctx = context.WithoutCancel(ctx) // the best state so far has a verdict
 	}
-	if out, err = m.adopt(judging, fitted, e, p, rows); err != nil {
+	if out, err = m.adopt(ctx, fitted, e, p, rows); err != nil {
 		return nil, err
 	}
-	return out, cmp.Or(runErr, judging.Err())
+	return out, cmp.Or(runErr, ctx.Err())
 }
 
 // fitTo fits a method to a problem, or to features in place of its inputs.

@@ -97,11 +97,9 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	err = v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
 		y, add, share := v.y[first*width:(first+rows)*width], v.add[first*c:(first+rows)*c], v.share[first:first+rows]
-		var anyway []float64
-		if likelihood.Noisy(n.lik) {
-			if anyway, err = v.anyway(n.lik, trials[0].params, y, mean, add, share); err != nil {
-				return err
-			}
+		anyway, err := v.anyway(n.lik, trials[0].params, y, mean, add, share)
+		if err != nil {
+			return err
 		}
 		trials[0].whiten(k)
 		var w []float64
@@ -117,11 +115,7 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 				return err
 			}
 			values[i] -= v.term.Sum()
-			if anyway == nil {
-				robust[i] -= v.term.Sum()
-			} else {
-				robust[i] -= gp.Robust(v.term.Terms(rows), anyway, share, v.held)
-			}
+			robust[i] -= v.robust(anyway, share)
 			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil
@@ -134,9 +128,20 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	return values, robust, nil
 }
 
+// robust returns the sum over rows of weights [n] times the log densities that choose σ₀, from those that were computed last.
+func (v *validation) robust(anyway, weights []float64) float64 {
+	if anyway == nil {
+		return v.term.Sum()
+	}
+	return gp.Robust(v.term.Terms(len(weights)), anyway, weights, v.held)
+}
+
 // anyway returns the largest log density [n] of targets y [n,W·C] with any variance of the latent function, to which the
-// variances add [n,C] are added.
+// variances add [n,C] are added; nil without noise around the function.
 func (v *validation) anyway(lik likelihood.Likelihood, params, y, mean, add, share []float64) (best []float64, err error) {
+	if !likelihood.Noisy(lik) {
+		return nil, nil
+	}
 	unit, q := cmp.Or(likelihood.NoiseVariance(lik), 1), make([]float64, len(mean))
 	for _, times := range gp.AnyVariance {
 		for i := range q {

@@ -28,6 +28,8 @@ type Calibration struct {
 	Vector *calibrate.Vector `json:"vector,omitempty"`
 	// Conformal gives intervals and sets of classes their guaranteed coverage; nil means none.
 	Conformal *calibrate.Conformal `json:"conformal,omitempty"`
+	// Abstain says which rows need a look; nil means none.
+	Abstain *calibrate.Abstain `json:"abstain,omitempty"`
 }
 
 // Methods of [Model.Calibrate].
@@ -48,6 +50,9 @@ const (
 	// CalibrateLaw fits the law of the residuals of a regression with Gaussian noise, with a posterior or without one,
 	// in place of the law that the fit has chosen, and ends other calibrations. Means stay. See [law.Fit].
 	CalibrateLaw = "law"
+	// CalibrateAbstain chooses a rule that says which rows need a look, so that at most a share of the others is wrong. The
+	// predictions and the rest of the calibration stay. See [calibrate.ControlRisk].
+	CalibrateAbstain = "abstain"
 )
 
 // CalibrateOptions say how [Model.Calibrate] corrects predictions.
@@ -59,6 +64,13 @@ type CalibrateOptions struct {
 	Law  string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
 	// Level is a probability for which the rows must suffice with CalibrateConformal; 0: no level.
 	Level float64
+	// Risk, for CalibrateAbstain, is the largest share of wrong predictions among the rows that need no look, which holds with the
+	// probability Confidence; 0 means 0.95.
+	Risk, Confidence float64
+	// Tolerance, for CalibrateAbstain, is the largest distance of a number from its mean that is not wrong. 0 means that a number is wrong outside its
+	// interval of probability Level, or 0.95.
+	Tolerance float64
+	By        string // for CalibrateAbstain: kind of the doubt; "" means the one that accepts most of the rows
 	// PredictOptions make the probabilities of classes for CalibrateConformal, and later predictions need the
 	// same Link. A temperature or a vector is found with the link Own if the posterior has Own, and with Probit
 	// otherwise.
@@ -92,13 +104,15 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	case CalibrateLaw:
 		out.Calibration = nil
 		e.Facts, err = out.chooseLaws(ctx, judges, rows, o.Law)
+	case CalibrateAbstain:
+		out.Calibration, e.Facts, err = m.abstaining(ctx, judges, o)
 	default:
-		err = settings.Errorf("calibration method %q, expected %q, %q, %q or %q", o.Method, CalibrateTemperature, CalibrateVector, CalibrateConformal, CalibrateLaw)
+		err = settings.Errorf("calibration method %q, expected %q, %q, %q, %q or %q", o.Method, CalibrateTemperature, CalibrateVector, CalibrateConformal, CalibrateLaw, CalibrateAbstain)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e.UsualSpread = m.UsualSpread() * out.deviations() / m.deviations()
+	e.UsualSpread, e.Spreads = m.scaledSpreads(out.deviations() / m.deviations())
 	e.Rows, e.Label = rows.N(), out.String()
 	e.Notes = append(append(e.Notes, m.familiar(rows.N())...), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
@@ -126,7 +140,7 @@ func (m *Model) calibratable(method string) error {
 	switch l := m.Task.Likelihood(); {
 	case method == CalibrateLaw && !m.gaussianNumbers():
 		return settings.Errorf("the method %q is for Gaussian noise, and the model has the likelihood %v", CalibrateLaw, l)
-	case m.classifies() || m.gaussianNumbers() || method == CalibrateVector:
+	case m.classifies() || m.gaussianNumbers() || method == CalibrateVector || method == CalibrateAbstain:
 		return nil
 	case method == CalibrateConformal && l.Width() > 1:
 		return settings.Errorf("the method %q needs targets of one number, and those of the likelihood %v have %d", CalibrateConformal, l, l.Width())
@@ -141,7 +155,7 @@ func (m *Model) calibratable(method string) error {
 // needs one pass, and the gain of any method two.
 func calibrationPasses(method string) int {
 	switch method {
-	case CalibrateConformal:
+	case CalibrateConformal, CalibrateAbstain:
 		return 1
 	case CalibrateLaw:
 		return 2
@@ -401,6 +415,9 @@ func (c *Calibration) suffix() string {
 	if c.Conformal != nil {
 		text += ", conformal"
 	}
+	if c.Abstain != nil {
+		text += ", abstain"
+	}
 	return text
 }
 
@@ -453,6 +470,11 @@ func (m *Model) checkCalibration() error {
 			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Kind())
 		}
 		if err := v.Check(m.Task.Size()); err != nil {
+			return err
+		}
+	}
+	if c.Abstain != nil {
+		if err := c.Abstain.Check(); err != nil {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func TestCalibrationEnds(t *testing.T) {
 func TestCalibrateErrors(t *testing.T) {
 	m, ctx := newTestClasses(t, tensor.Float64, 3), t.Context()
 	_, err := m.Calibrate(ctx, thirds(9, 1), CalibrateOptions{Method: "platt"})
-	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector", "conformal" or "law"`)
+	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector", "conformal", "law" or "abstain"`)
 	_, err = m.Calibrate(ctx, wave(9, 1), CalibrateOptions{})
 	oneLine(t, err, "calibrate: row 0 (counting from 0): the target", "none of the 3 classes")
 	stopped, stop := context.WithCancel(ctx)

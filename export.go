@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
@@ -158,7 +160,13 @@ func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]tas
 	}
 	t := task.WriteOptions{Level: o.Level, Quantiles: o.Quantiles, Link: o.Link}
 	if m.Calibration != nil {
-		t.Conformal = m.Calibration.Conformal
+		t.Conformal, t.Abstain = m.Calibration.Conformal, m.Calibration.Abstain
+		if a := t.Abstain; a != nil && a.By == calibrate.ByUnfamiliar {
+			if m.spreads() == nil {
+				return nil, settings.Errorf("the rule %s cannot be exported without the variances of the training rows", a)
+			}
+			t.MostSpread = min(spreadAt(m.spreads(), a.Most), math.Sqrt(math.MaxFloat32))
+		}
 	}
 	outputs, err := m.Task.Write(w, g, m.observation(), t)
 	for _, out := range outputs {

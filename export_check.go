@@ -214,10 +214,24 @@ func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Exp
 	if err != nil {
 		return nil, err
 	}
-	if m.classifies() {
-		return m.predictedClasses(ctx, rows, p, o)
+	asked, err := p.Abstains()
+	if err != nil {
+		return nil, err
 	}
-	all := map[string][]float64{"mean": p.Mean, "std": p.Std(), "epistemic_std": p.EpistemicStd(), "aleatoric_std": p.AleatoricStd()}
+	marks := make([]float64, len(asked))
+	for i, v := range asked {
+		if v {
+			marks[i] = 1
+		}
+	}
+	if m.classifies() {
+		all, err := m.predictedClasses(ctx, rows, p, o)
+		if err == nil {
+			all["abstain"] = marks
+		}
+		return all, err
+	}
+	all := map[string][]float64{"abstain": marks, "mean": p.Mean, "std": p.Std(), "epistemic_std": p.EpistemicStd(), "aleatoric_std": p.AleatoricStd()}
 	for _, out := range e.Outputs {
 		if out.Name == "probabilities" {
 			all[out.Name] = valueProbabilities(p, out.Shape[len(out.Shape)-1])

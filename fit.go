@@ -201,7 +201,7 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	if e.UsualSpread, err = m.usualSpread(ctx, rows.train, share); err != nil {
+	if err = m.setSpreads(ctx, e, rows.train, share); err != nil {
 		return m.cannotPredict(err)
 	}
 	jury, err := rows.jury(m, p, e.Record, share)

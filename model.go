@@ -83,6 +83,9 @@ type Event struct {
 	Seconds     float64  `json:"seconds"`                // wall time; a resumed run counts from its resumption
 	Verdict     *Verdict `json:"verdict,omitempty"`      // of a fit
 	UsualSpread float64  `json:"usual_spread,omitempty"` // after a fit or a calibration, see [Model.UsualSpread]
+	// Spreads are quantiles of the spreads of the training rows after a fit or a calibration, for the probabilities 0, 0.01 … 1,
+	// from which the field Unfamiliar of predictions follows.
+	Spreads []float64 `json:"spreads,omitempty"`
 	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
 	Marks []uint64 `json:"marks,omitempty"`
 	// Inputs are the distributions of the inputs of a training or a fit [D], see [Model.Profile]; nil: they are not known.

@@ -122,8 +122,16 @@ func (m *Model) engine() (*gp.Engine, error) {
 // prediction p. Fill uses the slices of p again where they are long enough. Several goroutines may call Fill at
 // once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
-	if err := m.Task.Fill(ctx, g, m.observation(), o, p); err != nil || m.Calibration == nil {
+	if err := m.Task.Fill(ctx, g, m.observation(), o, p); err != nil {
 		return err
+	}
+	m.familiarity(g, p)
+	p.Abstain = o.Abstain
+	if m.Calibration == nil {
+		return nil
+	}
+	if p.Abstain == nil {
+		p.Abstain = m.Calibration.Abstain
 	}
 	p.Conformal = m.Calibration.Conformal
 	if c := p.Conformal; c != nil && c.Link != string(p.Link) {

@@ -35,7 +35,7 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 		all := map[string]any{}
 		maps.Copy(all, last.Settings)
 		maps.Copy(all, f.Record.Settings)
-		f.Record.Settings, e.UsualSpread = all, last.UsualSpread
+		f.Record.Settings, e.UsualSpread, e.Spreads = all, last.UsualSpread, last.Spreads
 	}
 	return m.adopt(ctx, f, e, p, rows)
 }

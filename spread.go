@@ -27,12 +27,67 @@ func (m *Model) UsualSpread() float64 {
 	return 0
 }
 
-// usualSpread computes the UsualSpread from some of the training rows: a share of usualRows at most.
-func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64) (float64, error) {
+// spreads are the quantiles of the spreads of the training rows for the probabilities 0, 0.01 … 1, as the last fit found
+// them; nil if they are not known.
+func (m *Model) spreads() []float64 {
+	if n := len(m.History); m.Posterior != nil && n > 0 && len(m.History[n-1].Spreads) == spreadSteps+1 {
+		return m.History[n-1].Spreads
+	}
+	return nil
+}
+
+// scaledSpreads returns the usual spread and the quantiles of spreads after a calibration that multiplies all spreads by a number.
+func (m *Model) scaledSpreads(by float64) (usual float64, all []float64) {
+	for _, v := range m.spreads() {
+		all = append(all, v*by)
+	}
+	return m.UsualSpread() * by, all
+}
+
+// spreadSteps is the number of steps between the quantiles of spreads.
+const spreadSteps = 100
+
+// familiarity sets the share of the training rows with a smaller spread, for each row of the latent distribution g.
+func (m *Model) familiarity(g gp.Gaussian, p *Prediction) {
+	p.Unfamiliar = p.Unfamiliar[:0]
+	all, c := m.spreads(), m.Task.Size()
+	if all == nil {
+		return
+	}
+	for i := 0; i+c*c <= len(g.Cov); i += c * c {
+		p.Unfamiliar = append(p.Unfamiliar, shareBelow(all, kernel.Spread(g.Cov[i:i+c*c], c)))
+	}
+}
+
+// shareBelow returns the share of a distribution with quantiles at equal steps that lies below v, linear between two quantiles.
+func shareBelow(quantiles []float64, v float64) float64 {
+	n := len(quantiles) - 1
+	i, _ := slices.BinarySearch(quantiles, v)
+	switch {
+	case i == 0:
+		return 0
+	case i > n:
+		return 1
+	}
+	return (float64(i-1) + (v-quantiles[i-1])/(quantiles[i]-quantiles[i-1])) / float64(n)
+}
+
+// spreadAt is the inverse of shareBelow: the largest spread of which at most a share lies below.
+func spreadAt(quantiles []float64, share float64) float64 {
+	n := float64(len(quantiles) - 1)
+	i := int(share * n)
+	if !(share < 1) {
+		return math.MaxFloat64
+	}
+	return quantiles[i] + (share*n-float64(i))*(quantiles[i+1]-quantiles[i])
+}
+
+// setSpreads completes the event of a fit by the spreads of some of the training rows: a share of usualRows at most.
+func (m *Model) setSpreads(ctx context.Context, e *Event, train *data.Set, share float64) error {
 	rows := int(math.Ceil(share * usualRows))
 	in, err := m.Task.Inputs.Apply(train.Rows(holdout.Spaced(train.N(), rows)).X, m.Dtype())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	c := m.Task.Size()
 	var all []float64
@@ -42,8 +97,12 @@ func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64)
 		}
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	slices.Sort(all)
-	return all[int(usualShare*float64(len(all)-1)+0.5)], nil
+	e.UsualSpread = all[int(usualShare*float64(len(all)-1)+0.5)]
+	for k := range spreadSteps + 1 {
+		e.Spreads = append(e.Spreads, all[k*(len(all)-1)/spreadSteps])
+	}
+	return nil
 }

@@ -13,10 +13,15 @@ import (
 
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
-	Method string `set:"method" choice:"temperature vector conformal law" help:"what is corrected, see above"`
+	Method string `set:"method" choice:"temperature vector conformal law abstain" help:"what is corrected, see above"`
 	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
 	Law    string `set:"law" choice:"auto gaussian student-t mixture" help:"with law: the law of the residuals; with auto the rows choose it"`
 	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
+
+	Risk       float64 `set:"risk" above:"0" below:"1" default:"0.05" help:"with abstain: largest share of wrong predictions among the rows that need no look"`
+	Confidence float64 `set:"confidence" above:"0" below:"1" default:"0.95" help:"with abstain: probability with which the risk holds"`
+	Tolerance  float64 `set:"tolerance" min:"0" auto:"the interval of --level" help:"with abstain, regression: largest distance of a target from its mean that is not wrong"`
+	By         string  `set:"by" choice:"auto unfamiliar width probability" help:"with abstain: what makes a row need a look; with auto what accepts most of the rows"`
 
 	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"with conformal: the largest probability of later intervals or sets, for which DATA must have enough rows"`
 	reading
@@ -29,7 +34,18 @@ func newCalibrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate DATA --model FILE --out FILE",
 		Short: "Correct predictions with held-out rows",
-		Long: `Correct the predictions of a model, with or without a posterior, by the rows of DATA, which
+		Long:  calibrateHelp,
+		Example: `  valla calibrate held.csv --model houses.valla --method conformal --out calibrated.valla
+  valla predict new.csv --model calibrated.valla --level 0.9
+  valla calibrate held.csv --model houses.valla --method abstain --risk 0.1 --tolerance 50 --out asking.valla`,
+		Args: oneTable,
+		RunE: running(c.run),
+	}
+	c.ownFlags(cmd)
+	return cmd
+}
+
+const calibrateHelp = `Correct the predictions of a model, with or without a posterior, by the rows of DATA, which
 neither the training of the network nor the fit may have used. The network and the posterior
 stay as they are.
 
@@ -53,15 +69,13 @@ with other rows.
 The method law is for a regression with Gaussian noise. It fits the law of the residuals, such as
 Student's t, to these rows, in place of the law that the fit has chosen. Means stay.
 
-A later valla fit or valla update ends a calibration.`,
-		Example: `  valla calibrate held.csv --model houses.valla --method conformal --out calibrated.valla
-  valla predict new.csv --model calibrated.valla --level 0.9`,
-		Args: oneTable,
-		RunE: running(c.run),
-	}
-	c.ownFlags(cmd)
-	return cmd
-}
+The method abstain chooses a rule for the rows that need a look, such as probability>=0.93, so that of the
+other rows at most the share --risk is wrong, with the probability --confidence over the choice of
+DATA: another class than the most probable one, or a target outside its interval or, with
+--tolerance, further from the mean than that. It comes after the other methods, which end it.
+valla predict then has a column abstain, which is 1 for the rows that need a look.
+
+A later valla fit or valla update ends a calibration.`
 
 // ownFlags defines the flags of the command.
 func (c *calibrateCommand) ownFlags(cmd *cobra.Command) {
@@ -88,7 +102,8 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	defer m.CloseFeatures()
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"),
+		Risk: c.Risk, Confidence: c.Confidence, Tolerance: c.Tolerance, By: strings.TrimPrefix(c.By, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()
 	if err != nil {

@@ -124,3 +124,35 @@ func TestCalibrateErrors(t *testing.T) {
 		t.Errorf("files %q, error %v", matches, err)
 	}
 }
+
+// TestAbstainCommand: a rule that a risk has chosen, and one that is given, mark rows; wrong rules are wrong usage.
+func TestAbstainCommand(t *testing.T) {
+	t.Parallel()
+	dir := fitted(t)
+	out := must(t, dir, "calibrate", "test.csv", "--model", "m.valla", "--method", "abstain", "--risk", "0.4", "--tolerance", "2", "--out", "a.valla")
+	if !strings.Contains(out, "rows that need no look") || !strings.Contains(out, ", abstain") {
+		t.Errorf("printed %q", out)
+	}
+	for _, args := range [][]string{{"--model", "a.valla"}, {"--model", "m.valla", "--abstain", "unfamiliar<=0.5"}} {
+		var doc struct{ Unfamiliar, Abstain []float64 }
+		if err := json.Unmarshal([]byte(must(t, dir, append([]string{"predict", "test.csv", "--json"}, args...)...)), &doc); err != nil {
+			t.Fatal(err)
+		}
+		marked := 0
+		for i, v := range doc.Abstain {
+			if v == 1 {
+				marked++
+			}
+			if args[1] == "m.valla" && (v == 1) != (doc.Unfamiliar[i] > 0.5) {
+				t.Errorf("row %d with %g is marked %g", i, doc.Unfamiliar[i], v)
+			}
+		}
+		if len(doc.Abstain) == 0 || len(doc.Unfamiliar) != len(doc.Abstain) || args[1] == "m.valla" && marked == 0 {
+			t.Errorf("%q: %d of %d marked", args, marked, len(doc.Abstain))
+		}
+	}
+	fails(t, dir, 2, "expected one such as unfamiliar<=0.99", "predict", "test.csv", "--model", "m.valla", "--abstain", "speed<=1")
+	fails(t, dir, 2, "probability for classes", "predict", "test.csv", "--model", "m.valla", "--abstain", "probability>=0.5")
+	fails(t, dir, 2, "the rule unfamiliar needs a posterior", "predict", "test.csv", "--model", "map.valla", "--abstain", "unfamiliar<=0.5")
+	fails(t, dir, 2, "can be shown to have at most 0.1 % wrong", "calibrate", "test.csv", "--model", "m.valla", "--method", "abstain", "--risk", "0.001", "--out", "a.valla")
+}

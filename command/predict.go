@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
@@ -30,7 +31,9 @@ type predictCommand struct {
 	Samples   int       `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows jointly; 0 means none"`
 	Noise     bool      `set:"noise" help:"with --samples, regression: draw targets, which scatter around the function"`
 	Seed      uint64    `set:"seed" help:"seed of the samples"`
+	Abstain   string    `set:"abstain" help:"mark rows that need a look, which break a rule: unfamiliar<=0.99, width95<=20 or probability>=0.9; the default is the rule of the model, if it has one"`
 	reading
+	rule    *calibrate.Abstain
 	parts   inParts
 	out     string
 	medians int // predictions so far whose mean is the median
@@ -66,6 +69,9 @@ conformal the interval contains the target with its probability by guarantee. A 
 then has the column set: the names of the classes in a set that contains the right class with
 this probability, with bars between the names. The formats .npz and .npy leave the column set out.
 
+--abstain marks rows that need a look. The column abstain is 1 for the rows that break the rule, and the
+column unfamiliar, of models with a posterior, is the share of the training rows whose epistemic variance is smaller.
+
 --samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
 so on. For several targets the columns are sample_1_NAME; for a classification they are
 sample_1_p_NAME, the class probabilities of the function. In .npz the samples are the array samples
@@ -99,7 +105,12 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.parts.check(cmd), settings.Complete(c)); err != nil {
 		return err
 	}
+	if err := c.readRule(); err != nil {
+		return err
+	}
 	switch {
+	case c.rule != nil && c.parts.dir != "":
+		return settings.Errorf("--abstain and --parts, expected one of the two: the rule of the model goes with --parts")
 	case c.Noise && c.Samples == 0:
 		return settings.Errorf("--noise goes with --samples")
 	case c.Samples > 0 && c.parts.dir != "":
@@ -126,6 +137,17 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return c.finish(cmd, all, write)
+}
+
+// readRule reads the rule for the rows that need a look.
+func (c *predictCommand) readRule() (err error) {
+	if c.Abstain == "" {
+		return nil
+	}
+	if c.rule, err = calibrate.ParseAbstain(c.Abstain, c.Level); err != nil {
+		return settings.Errorf("abstain: %w", err)
+	}
+	return nil
 }
 
 // finish writes all predictions to the file, if the user names one, and reports the predictions.
@@ -206,6 +228,7 @@ func medianNotes(n int) []string {
 
 // predictions returns the predictions for a batch of rows.
 func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, set *data.Set, o valla.PredictOptions) (*listing.Predictions, error) {
+	o.Abstain = c.rule
 	p, err := m.Predict(cmd.Context(), set.X, o)
 	if err != nil {
 		return nil, err

@@ -119,6 +119,8 @@ type PredictOptions struct {
 	// Task, which sees one part of the rows at a time, does not call OnRows. A valla.Predictor, which
 	// predicts for many callers at once, does not call OnRows either.
 	OnRows func(done, total int)
+	// Abstain is the rule that says which rows need a look, in place of the rule of the model; nil: the rule of the model.
+	Abstain *calibrate.Abstain
 }
 
 // Prediction is the predictive distribution of the targets at N inputs, in the units of the data: a distribution
@@ -145,6 +147,12 @@ type Prediction struct {
 	// Conformal gives the bounds of Interval, or the sets of Sets, their guaranteed coverage; nil without a
 	// conformal calibration.
 	Conformal *calibrate.Conformal
+
+	// Unfamiliar [N] is the share of the training rows whose epistemic variance is smaller; empty without a posterior, and
+	// where the model does not know the variances of the training rows.
+	Unfamiliar []float64
+	// Abstain is the rule of [Prediction.Abstains]; nil: there is none.
+	Abstain *calibrate.Abstain
 }
 
 // Scores are the scores of N predictions. The kinds of scores depend on the targets.

@@ -20,13 +20,13 @@ func (p *Prediction) N() int {
 
 // Append adds the rows of more, a prediction of the same model.
 func (p *Prediction) Append(more *Prediction) {
-	p.Targets, p.Classes, p.Labels, p.Link, p.Conformal = more.Targets, more.Classes, more.Labels, more.Link, more.Conformal
+	p.Targets, p.Classes, p.Labels, p.Link, p.Conformal, p.Abstain = more.Targets, more.Classes, more.Labels, more.Link, more.Conformal, more.Abstain
 	for _, v := range []struct {
 		to   *[]float64 // slice of p
 		from []float64  // slice of more
 	}{
 		{&p.Mean, more.Mean}, {&p.Variance, more.Variance}, {&p.Latent, more.Latent},
-		{&p.Epistemic, more.Epistemic}, {&p.Aleatoric, more.Aleatoric}, {&p.Probs, more.Probs},
+		{&p.Epistemic, more.Epistemic}, {&p.Aleatoric, more.Aleatoric}, {&p.Probs, more.Probs}, {&p.Unfamiliar, more.Unfamiliar},
 	} {
 		*v.to = append(*v.to, v.from...)
 	}

@@ -20,6 +20,10 @@ type WriteOptions struct {
 	Link      Link      // link of class probabilities, as in [PredictOptions]
 	// Conformal gives the interval or the set its guaranteed coverage; nil without a conformal calibration.
 	Conformal *calibrate.Conformal
+	// Abstain is the rule for the rows that need a look; nil: none. MostSpread is the largest spread of the latent function of a
+	// row that needs none, for the rule [calibrate.ByUnfamiliar].
+	Abstain    *calibrate.Abstain
+	MostSpread float64
 }
 
 // Output is a number, or several, of each example.
@@ -46,6 +50,9 @@ func (t Task) Write(w *gp.Writing, g gp.Written, by Observation, o WriteOptions)
 		all, err = of.write(w, g, o, c)
 	default:
 		err = settings.Errorf("%s cannot be exported", t.Kind())
+	}
+	if err == nil && o.Abstain != nil {
+		all, err = o.writeAbstain(w.Out, g, all)
 	}
 	if err != nil {
 		return nil, err
@@ -268,6 +275,33 @@ func (o WriteOptions) writeSet(b *graph.Builder, link Link, probs *graph.Node) (
 		return nil, settings.Errorf("%w", err)
 	}
 	return b.Affine(b.Step(b.Affine(probs, -1, 1-q)), -1, 1), nil
+}
+
+// writeAbstain adds the output that [Prediction.Abstains] computes, from the other outputs.
+func (o WriteOptions) writeAbstain(b *graph.Builder, g gp.Written, all []Output) ([]Output, error) {
+	named := func(name string) *graph.Node {
+		at := slices.IndexFunc(all, func(out Output) bool { return out.Name == name })
+		if at < 0 {
+			return nil
+		}
+		return all[at].Node
+	}
+	mean := func(v *graph.Node) *graph.Node { return b.Scale(b.SumTo(v, v.Shape()[0], 1), 1/float64(v.Shape()[1])) }
+	var asked *graph.Node
+	switch probs, lower := named("probabilities"), named("lower"); {
+	case o.Abstain.By == calibrate.ByUnfamiliar:
+		asked = b.Step(b.Affine(mean(b.ReLU(b.Diag(g.Cov))), 1, -o.MostSpread*o.MostSpread))
+	case o.Abstain.By == calibrate.ByProbability && probs != nil:
+		sure := b.Affine(b.Step(b.Affine(probs, -1, 1-o.Abstain.Most)), -1, 1) // 1 for classes that are probable enough
+		asked = b.Affine(b.Step(mean(sure)), -1, 1)
+	case o.Abstain.By == calibrate.ByWidth && lower != nil && o.Abstain.Level == o.Level:
+		asked = b.Step(b.Affine(mean(b.Sub(named("upper"), lower)), 1, -o.Abstain.Most))
+	case o.Abstain.By == calibrate.ByWidth && lower != nil:
+		return nil, settings.Errorf("the rule %s cannot be exported with intervals of the level %g, expected the level %g", o.Abstain, o.Level, o.Abstain.Level)
+	default:
+		return nil, settings.Errorf("the rule %s cannot be exported with these outputs", o.Abstain)
+	}
+	return append(all, Output{Name: "abstain", Help: fmt.Sprintf("1 for rows that need a look, which break the rule %s, else 0", o.Abstain), Axis: []string{"row"}, Node: asked}), nil
 }
 
 // Write writes the scaling of [Inputs.Apply] for inputs x [B,…] in the units of the data, as float64. Bytes are divided by 255.

@@ -46,7 +46,10 @@ func Of(p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
 			return nil, settings.Errorf("quantiles of classes or probabilities above a number, which classes do not have")
 		}
 		r.classes(p)
-		return r, r.sets(p, o.Level)
+		if err := r.sets(p, o.Level); err != nil {
+			return nil, err
+		}
+		return r, r.abstain(p)
 	}
 	lower, upper, err := p.Interval(o.Level)
 	if err != nil {
@@ -56,7 +59,29 @@ func Of(p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
 		{Name: "upper", Values: upper}, {Name: "epistemic", Values: p.EpistemicStd()}, {Name: "aleatoric", Values: p.AleatoricStd()}}
 	r.each(p, columns...)
 	r.Head = map[string]any{"level": o.Level}
-	return r, r.further(p, o)
+	if err := r.further(p, o); err != nil {
+		return nil, err
+	}
+	return r, r.abstain(p)
+}
+
+// abstain adds the columns about the rows that need a look, if there is a rule: unfamiliar, if it is known, and abstain, which is 1 or 0.
+func (r *Predictions) abstain(p *valla.Prediction) error {
+	marks, err := p.Abstains()
+	if err != nil || p.Abstain == nil {
+		return err
+	}
+	values := make([]float64, len(marks))
+	for i, v := range marks {
+		if v {
+			values[i] = 1
+		}
+	}
+	if len(p.Unfamiliar) == p.N() {
+		r.Add("unfamiliar", p.Unfamiliar, 0, 1)
+	}
+	r.Add("abstain", values, 0, 1)
+	return nil
 }
 
 // further adds the columns of quantiles and of probabilities above a number, for each target.

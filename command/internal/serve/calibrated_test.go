@@ -83,3 +83,49 @@ func TestCalibrated(t *testing.T) {
 		t.Errorf("status %d: %s", a.StatusCode, body)
 	}
 }
+
+// TestAbstain: a model with a rule offers whether rows need a look, and other models do not.
+func TestAbstain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.valla")
+	m := trained(t, "classes", path, 1)
+	m, err := m.Calibrate(t.Context(), table("classes", 300, 7), valla.CalibrateOptions{Method: valla.CalibrateAbstain, Risk: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Reload: -1, Models: []Source{{"asking", path}}})
+	if err == nil {
+		err = s.Load(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{Server: s, t: t, url: behind(t, s)}
+	x := table("classes", 5, 9).X
+	p, err := m.Predict(t.Context(), x, valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := p.Abstains()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, len(asked))
+	for i, v := range asked {
+		if v {
+			want[i] = 1
+		}
+	}
+	data, err := json.Marshal(x.Float64s())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a answered
+	r.post("/v2/models/asking/infer", `{"inputs":[{"name":"x","shape":[5,2],"datatype":"FP64","data":`+string(data)+`}],"outputs":[{"name":"unfamiliar"},{"name":"abstain"}]}`, http.StatusOK, &a)
+	same(t, "marks", a.numbers(t, "abstain", 5), want)
+	if len(p.Unfamiliar) == 5 {
+		same(t, "unfamiliar", a.numbers(t, "unfamiliar", 5), p.Unfamiliar)
+	}
+}

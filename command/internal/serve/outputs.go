@@ -99,15 +99,25 @@ const setName = "set"
 // conformalOut are the further outputs of a classification with a conformal calibration.
 var conformalOut = []output{{name: setName, strings: true, make: classSet}}
 
+// abstainOut are the further outputs of a model with a rule for the rows that need a look.
+var abstainOut = []output{{name: "unfamiliar", shape: rowOnly, make: unfamiliar}, {name: "abstain", usual: true, shape: rowOnly, make: abstain}}
+
+// rowOnly returns the shape of one number for each row.
+func rowOnly(int) []int { return nil }
+
 // offered returns the outputs of the model.
 func (v *version) offered() []output {
-	switch c := v.model.Calibration; {
-	case v.classes() == nil:
-		return regressionOut
-	case c != nil && c.Conformal != nil:
-		return slices.Concat(classificationOut, conformalOut)
+	all, c := regressionOut, v.model.Calibration
+	if v.classes() != nil {
+		all = classificationOut
+		if c != nil && c.Conformal != nil {
+			all = slices.Concat(all, conformalOut)
+		}
 	}
-	return classificationOut
+	if c != nil && c.Abstain != nil {
+		all = slices.Concat(all, abstainOut)
+	}
+	return all
 }
 
 // classes returns the classification, and nil for a regression.
@@ -157,6 +167,26 @@ func classSet(a *answer) (any, []int, error) {
 	}
 	names, err := a.p.SetNames(level)
 	return names, nil, err
+}
+
+// unfamiliar makes the share of the training rows with a smaller epistemic variance, for each row.
+func unfamiliar(a *answer) (any, []int, error) {
+	if len(a.p.Unfamiliar) != a.n {
+		return nil, nil, errors.New("unfamiliar: the model does not know the variances of the training rows")
+	}
+	return a.p.Unfamiliar, nil, nil
+}
+
+// abstain makes 1 for rows that need a look, and 0 for others.
+func abstain(a *answer) (any, []int, error) {
+	marks, err := a.p.Abstains()
+	out := make([]float64, len(marks))
+	for i, v := range marks {
+		if v {
+			out[i] = 1
+		}
+	}
+	return out, nil, err
 }
 
 // classNames returns the names of the classes.

@@ -59,9 +59,12 @@ const (
 type CalibrateOptions struct {
 	Method string // "" means CalibrateTemperature
 	// Sets is the kind of sets of classes for CalibrateConformal: calibrate.LAC, which "" means, or
-	// calibrate.APS, which uses the Seed of the PredictOptions.
+	// calibrate.APS or calibrate.RAPS, which use the Seed of the PredictOptions.
 	Sets string
-	Law  string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
+	// Groups is the name of a column, for CalibrateConformal: the intervals or sets then hold their probability in each group of rows by
+	// this column; "" means no groups. See [calibrate.FindGroups].
+	Groups string
+	Law    string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
 	// Level is a probability for which the rows must suffice with CalibrateConformal; 0: no level.
 	Level float64
 	// Risk, for CalibrateAbstain, is the largest share of wrong predictions among the rows that need no look, which holds with the
@@ -316,8 +319,12 @@ func appendLogs(dst, probs []float64) []float64 {
 // conformal finds the scores of a model. The temperature or the vector of the model stays.
 func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*Calibration, []gp.Fact, error) {
 	k, classes := m.Task.Outputs.(*task.Classification)
-	if o.Sets != "" && (!classes || o.Sets != calibrate.LAC && o.Sets != calibrate.APS) {
-		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS)
+	if o.Sets != "" && (!classes || !slices.Contains([]string{calibrate.LAC, calibrate.APS, calibrate.RAPS}, o.Sets)) {
+		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q, %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS, calibrate.RAPS)
+	}
+	by, err := m.divided(rows, o)
+	if err != nil {
+		return nil, nil, err
 	}
 	base := m.copied()
 	base.Calibration = &Calibration{}
@@ -331,14 +338,14 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	}
 	if !classes {
 		mean, variance, y := p.Additive(graph.Floats(rows.y))
-		base.Calibration.Conformal = calibrate.Numbers(mean, variance, y, len(p.Targets))
+		base.Calibration.Conformal = calibrate.NumbersBy(mean, variance, y, len(p.Targets), by)
 		return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 	}
 	labels, err := k.Labels(rows.y)
 	if err != nil {
 		return nil, nil, err
 	}
-	base.Calibration.Conformal = calibrate.Classes(p.Probs, labels, string(p.Link), o.Sets, o.Seed)
+	base.Calibration.Conformal = calibrate.ClassesBy(p.Probs, labels, string(p.Link), o.Sets, o.Seed, by)
 	return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 }
 
@@ -348,12 +355,12 @@ func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 	var out []gp.Fact
 	for t, target := range p.Targets {
 		for _, level := range []float64{0.9, intervalLevel} {
-			q, err := c.Quantile(t, level)
+			q, err := largestQuantile(c, t, level)
 			name := fmt.Sprintf("half of a %g %% interval in std", 100*level)
 			switch {
 			case err != nil:
 				continue
-			case c.Sets == calibrate.APS:
+			case c.Sets == calibrate.APS, c.Sets == calibrate.RAPS:
 				name = fmt.Sprintf("most score in a %g %% set", 100*level)
 			case p.Classes != nil:
 				name, q = fmt.Sprintf("least probability in a %g %% set", 100*level), 1-q
@@ -483,6 +490,11 @@ func (m *Model) checkCalibration() error {
 	}
 	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge, Own}, l) {
 		return fmt.Errorf("link %q of the task %s", l, m.Task.Kind())
+	}
+	if g := c.Conformal.Groups; g != nil {
+		if err := g.Check(len(m.Task.Inputs.Features), c.Conformal.Rows); err != nil {
+			return err
+		}
 	}
 	return c.Conformal.Check(len(m.Task.Targets()))
 }

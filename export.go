@@ -160,6 +160,9 @@ func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]tas
 	}
 	t := task.WriteOptions{Level: o.Level, Quantiles: o.Quantiles, Link: o.Link}
 	if m.Calibration != nil {
+		if c := m.Calibration.Conformal; c != nil && c.Groups != nil {
+			return nil, settings.Errorf("a conformal calibration by groups cannot be exported")
+		}
 		t.Conformal, t.Abstain = m.Calibration.Conformal, m.Calibration.Abstain
 		if a := t.Abstain; a != nil && a.By == calibrate.ByUnfamiliar {
 			if m.spreads() == nil {

@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"gorgonia.org/tensor"
@@ -11,6 +12,8 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -50,7 +53,7 @@ func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) 
 func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions, seen func(gp.Gaussian)) (*Prediction, error) {
 	all, first, p := &Prediction{}, o.First, new(Prediction)
 	err := m.eachLatent(ctx, in, func(row int, g gp.Gaussian) error {
-		o.First = first + row
+		o.First, o.Inputs = first+row, m.groupInputs(in, row, g.N())
 		if err := m.Fill(ctx, g, o, p); err != nil {
 			return err
 		}
@@ -122,9 +125,11 @@ func (m *Model) engine() (*gp.Engine, error) {
 // prediction p. Fill uses the slices of p again where they are long enough. Several goroutines may call Fill at
 // once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
+	unfamiliar, groups := p.Unfamiliar[:0], p.Groups[:0] // Task.Fill makes a new prediction
 	if err := m.Task.Fill(ctx, g, m.observation(), o, p); err != nil {
 		return err
 	}
+	p.Unfamiliar, p.Groups = unfamiliar, groups
 	m.familiarity(g, p)
 	p.Abstain = o.Abstain
 	if m.Calibration == nil {
@@ -137,7 +142,42 @@ func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Pr
 	if c := p.Conformal; c != nil && c.Link != string(p.Link) {
 		return settings.Errorf("the link is %q, but the conformal calibration was made with %q: expected the same", p.Link, c.Link)
 	}
+	return m.group(o.Inputs, p)
+}
+
+// group sets the groups of the rows with inputs x [N·D], if the conformal calibration has groups.
+func (m *Model) group(x []float64, p *Prediction) error {
+	if p.Conformal == nil || p.Conformal.Groups == nil {
+		return nil
+	}
+	d := len(m.Task.Inputs.Features)
+	if len(x) != p.N()*d {
+		return settings.Errorf("the conformal calibration has groups by inputs: expected %d inputs of %d rows, found %d", p.N()*d, p.N(), len(x))
+	}
+	for row := range slices.Chunk(x, d) {
+		p.Groups = append(p.Groups, p.Conformal.Groups.Group(row))
+	}
 	return nil
+}
+
+// groupInputs returns n rows of inputs, from row first on, in the units of the data, if the conformal calibration has groups; nil otherwise.
+func (m *Model) groupInputs(in *tensor.Dense, first, n int) []float64 {
+	if c := m.Calibration; c == nil || c.Conformal == nil || c.Conformal.Groups == nil {
+		return nil
+	}
+	d := len(m.Task.Inputs.Features)
+	return m.unscaled(data.TakeRows(in, holdout.UpTo(first, n)), d)
+}
+
+// unscaled returns scaled inputs [n,d] in the units of the data, up to rounding.
+func (m *Model) unscaled(in *tensor.Dense, d int) []float64 {
+	x := graph.Floats(in)
+	if of := m.Task.Inputs; of.Mean != nil {
+		for i := range x {
+			x[i] = x[i]*of.Std[i%d] + of.Mean[i%d]
+		}
+	}
+	return x
 }
 
 // Latent returns the distribution of the network's outputs at the inputs x [N,…], without noise. The inputs are

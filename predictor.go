@@ -68,7 +68,9 @@ func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) (
 	if err := p.latent(ctx, c, x, &c.g); err != nil {
 		return err
 	}
-	return p.m.Fill(ctx, c.g, p.o, out)
+	o := p.o
+	o.Inputs = x
+	return p.m.Fill(ctx, c.g, o, out)
 }
 
 // Latent writes the distribution of the network's outputs at the rows x [N·D] into g, without

@@ -47,9 +47,8 @@ func (m *Model) scaledSpreads(by float64) (usual float64, all []float64) {
 // spreadSteps is the number of steps between the quantiles of spreads.
 const spreadSteps = 100
 
-// familiarity sets the share of the training rows with a smaller spread, for each row of the latent distribution g.
+// familiarity appends the share of the training rows with a smaller spread to p, for each row of the latent distribution g.
 func (m *Model) familiarity(g gp.Gaussian, p *Prediction) {
-	p.Unfamiliar = p.Unfamiliar[:0]
 	all, c := m.spreads(), m.Task.Size()
 	if all == nil {
 		return

@@ -14,9 +14,10 @@ import (
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
 	Method string `set:"method" choice:"temperature vector conformal law abstain" help:"what is corrected, see above"`
-	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
+	Sets   string `set:"sets" choice:"lac aps raps" help:"with conformal, classification: the smallest sets, which may be empty (lac), sets that grow where classes are hard to distinguish (aps), or these with fewer improbable classes (raps)"`
+	Groups string `set:"groups" help:"with conformal: a column; the intervals or sets then hold their probability in each group of rows by its values"`
 	Law    string `set:"law" choice:"auto gaussian student-t mixture" help:"with law: the law of the residuals; with auto the rows choose it"`
-	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
+	Seed   uint64 `set:"seed" help:"seed of the sets aps and raps"`
 
 	Risk       float64 `set:"risk" above:"0" below:"1" default:"0.05" help:"with abstain: largest share of wrong predictions among the rows that need no look"`
 	Confidence float64 `set:"confidence" above:"0" below:"1" default:"0.95" help:"with abstain: probability with which the risk holds"`
@@ -64,14 +65,15 @@ those of DATA are exchangeable, such as independent draws from one source, a new
 its interval with a probability of at least the level, and of at most the level plus 1/(n+1)
 for n rows, whatever the model. It holds on average over rows, not for each of them. It needs
 19 rows for the level 0.95 and 99 for 0.99; fewer than --level needs are refused. It may follow on the method temperature or vector,
-with other rows.
+with other rows. With --groups the guarantee holds in each group of rows by the values of a column: each
+category, each of a few numbers, or up to ten ranges, with at least 50 rows.
 
 The method law is for a regression with Gaussian noise. It fits the law of the residuals, such as
 Student's t, to these rows, in place of the law that the fit has chosen. Means stay.
 
-The method abstain chooses a rule for the rows that need a look, such as probability>=0.93, so that of the
-other rows at most the share --risk is wrong, with the probability --confidence over the choice of
-DATA: another class than the most probable one, or a target outside its interval or, with
+The method abstain chooses a rule for the rows that need a look, such as probability>=0.93, so that
+of the other rows at most the share --risk is wrong, with the probability --confidence over the
+choice of DATA: another class than the most probable one, or a target outside its interval or, with
 --tolerance, further from the mean than that. It comes after the other methods, which end it.
 valla predict then has a column abstain, which is 1 for the rows that need a look.
 
@@ -102,7 +104,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	defer m.CloseFeatures()
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"),
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Groups: c.Groups, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"),
 		Risk: c.Risk, Confidence: c.Confidence, Tolerance: c.Tolerance, By: strings.TrimPrefix(c.By, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()

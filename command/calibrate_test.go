@@ -156,3 +156,14 @@ func TestAbstainCommand(t *testing.T) {
 	fails(t, dir, 2, "the rule unfamiliar needs a posterior", "predict", "test.csv", "--model", "map.valla", "--abstain", "unfamiliar<=0.5")
 	fails(t, dir, 2, "can be shown to have at most 0.1 % wrong", "calibrate", "test.csv", "--model", "m.valla", "--method", "abstain", "--risk", "0.001", "--out", "a.valla")
 }
+
+// TestGroupsCommand: groups by a column of numbers, and columns that do not divide the rows.
+func TestGroupsCommand(t *testing.T) {
+	t.Parallel()
+	dir := fitted(t)
+	writeTable(t, filepath.Join(dir, "held.csv"), example(300, 5))
+	args := []string{"calibrate", "held.csv", "--model", "m.valla", "--method", "conformal", "--out", "g.valla", "--groups"}
+	must(t, dir, append(args, "a")...)
+	must(t, dir, "predict", "test.csv", "--model", "g.valla", "--level", "0.9")
+	fails(t, dir, 2, "is no column of the model", append(args, "nothing")...)
+}

@@ -69,8 +69,9 @@ conformal the interval contains the target with its probability by guarantee. A 
 then has the column set: the names of the classes in a set that contains the right class with
 this probability, with bars between the names. The formats .npz and .npy leave the column set out.
 
---abstain marks rows that need a look. The column abstain is 1 for the rows that break the rule, and the
-column unfamiliar, of models with a posterior, is the share of the training rows whose epistemic variance is smaller.
+--abstain marks rows that need a look. The column abstain is 1 for the rows that break the rule, and
+the column unfamiliar, of models with a posterior, is the share of the training rows whose epistemic
+variance is smaller.
 
 --samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
 so on. For several targets the columns are sample_1_NAME; for a classification they are

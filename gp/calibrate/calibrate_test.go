@@ -42,13 +42,13 @@ func TestQuantile(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for want, c := range map[string]*calibrate.Conformal{
-		"0 conformal scores of 0 rows": {},
-		"2 conformal scores of 3 rows": {Rows: 3, Scores: []float64{1, 2}},
-		"target 0, expected finite":    {Rows: 2, Scores: []float64{2, 1}},
-		"from 0 on":                    {Rows: 1, Scores: []float64{-1}},
-		"of target 0":                  {Rows: 1, Scores: []float64{math.NaN()}},
-		"expected finite numbers":      {Rows: 1, Scores: []float64{math.Inf(1)}},
-		`expected "lac" or "aps"`:      {Sets: "mondrian", Rows: 1, Scores: []float64{1}},
+		"0 conformal scores of 0 rows":    {},
+		"2 conformal scores of 3 rows":    {Rows: 3, Scores: []float64{1, 2}},
+		"target 0, expected finite":       {Rows: 2, Scores: []float64{2, 1}},
+		"from 0 on":                       {Rows: 1, Scores: []float64{-1}},
+		"of target 0":                     {Rows: 1, Scores: []float64{math.NaN()}},
+		"expected finite numbers":         {Rows: 1, Scores: []float64{math.Inf(1)}},
+		`expected "lac", "aps" or "raps"`: {Sets: "mondrian", Rows: 1, Scores: []float64{1}},
 	} {
 		if err := c.Check(1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

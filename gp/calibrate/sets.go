@@ -13,23 +13,48 @@ import (
 const (
 	LAC = "lac" // the smallest sets on average; difficult rows may have few classes or none
 	APS = "aps" // larger sets, which grow where the classes are difficult to distinguish
+
+	RAPS = "raps" // like APS, with fewer classes of small probability
 )
 
 // ClassScores writes the scores of all classes of a row of probabilities [C] to dst [C]. The
 // set of the row at a level has the classes whose scores are at most the [Conformal.Quantile].
 //
 // The score of [LAC] is 1 − p_c (Sadinle, Lei and Wasserman 2019). The score of [APS] is the probability of all
-// classes that are more probable than c, plus U p_c (Romano, Sesia and Candès 2020). Of equally probable classes the
+// classes that are more probable than c, plus U p_c (Romano, Sesia and Candès 2020). [RAPS] adds 0.1 for each place of c beyond the second. Of equally probable classes the
 // first class comes first. U is uniform from 0 to 1, and the same for all classes of a row. U is a function of the
 // seed and of the logarithms of the probabilities, rounded to 1/64. A row therefore has the same set at any place and
 // among any other rows, and the scores are exchangeable if the rows are exchangeable.
 func (c *Conformal) ClassScores(dst, probs []float64) {
-	if c.Sets == APS {
+	if c.Sets == APS || c.Sets == RAPS {
 		adaptiveScores(dst, probs, uniform(c.Seed, probs))
+		if c.Sets == RAPS {
+			penalize(dst, probs)
+		}
 		return
 	}
 	for k, p := range probs {
 		dst[k] = 1 - p
+	}
+}
+
+const (
+	// freeRank is the place of a class, by its probability, up to which [RAPS] has no penalty.
+	freeRank = 2
+	// penalty is the penalty of RAPS for each further place.
+	penalty = 0.1
+)
+
+// penalize adds the penalty of [RAPS] to the scores of a row of probabilities [C] (Angelopoulos et al. 2021).
+func penalize(scores, probs []float64) {
+	for k, p := range probs {
+		rank := 1
+		for j, q := range probs {
+			if q > p || q == p && j < k {
+				rank++
+			}
+		}
+		scores[k] += penalty * max(0, float64(rank-freeRank))
 	}
 }
 

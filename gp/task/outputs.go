@@ -119,6 +119,9 @@ type PredictOptions struct {
 	// Task, which sees one part of the rows at a time, does not call OnRows. A valla.Predictor, which
 	// predicts for many callers at once, does not call OnRows either.
 	OnRows func(done, total int)
+	// Inputs are the inputs of the rows [N·D] in the units of the data. [valla.Model.Fill] needs them for a conformal calibration
+	// by groups; the functions that predict set them themselves.
+	Inputs []float64
 	// Abstain is the rule that says which rows need a look, in place of the rule of the model; nil: the rule of the model.
 	Abstain *calibrate.Abstain
 }
@@ -147,6 +150,9 @@ type Prediction struct {
 	// Conformal gives the bounds of Interval, or the sets of Sets, their guaranteed coverage; nil without a
 	// conformal calibration.
 	Conformal *calibrate.Conformal
+
+	// Groups [N] are the groups of the rows, if Conformal has groups.
+	Groups []int
 
 	// Unfamiliar [N] is the share of the training rows whose epistemic variance is smaller; empty without a posterior, and
 	// where the model does not know the variances of the training rows.

@@ -30,6 +30,7 @@ func (p *Prediction) Append(more *Prediction) {
 	} {
 		*v.to = append(*v.to, v.from...)
 	}
+	p.Groups = append(p.Groups, more.Groups...)
 	p.spread.append(more.spread)
 }
 
@@ -68,14 +69,14 @@ func (p *Prediction) AppendInterval(lower, upper []float64, level float64) ([]fl
 		return nil, nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
 	}
 	if s := &p.spread; s.under != nil {
-		return s.appendInterval(p.Conformal, lower, upper, level)
+		return s.appendInterval(p, lower, upper, level)
 	}
 	if p.Conformal == nil && (p.spread.likelihood != nil || p.spread.laws != nil) {
 		return p.AppendQuantiles(lower, 0.5-level/2), p.AppendQuantiles(upper, 0.5+level/2), nil
 	}
 	t := max(1, len(p.Targets))
 	for i, mean := range p.Mean {
-		z, err := p.halfWidth(i%t, level)
+		z, err := p.halfWidth(i/t, i%t, level)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -85,13 +86,20 @@ func (p *Prediction) AppendInterval(lower, upper []float64, level float64) ([]fl
 	return lower, upper, nil
 }
 
-// halfWidth returns half the width of the intervals of target t in standard deviations, of a Gaussian or conformal;
+// halfWidth returns half the width of the intervals of target t of a row in standard deviations, of a Gaussian or conformal;
 // for classes the threshold of the scores in sets.
-func (p *Prediction) halfWidth(t int, level float64) (float64, error) {
+func (p *Prediction) halfWidth(row, t int, level float64) (float64, error) {
 	if p.Conformal == nil {
 		return math.Sqrt2 * math.Erfinv(level), nil // Φ⁻¹(½ + level/2)
 	}
-	z, err := p.Conformal.Quantile(t, level)
+	group := 0
+	if p.Conformal.Groups != nil {
+		if row >= len(p.Groups) {
+			return 0, settings.Errorf("intervals by group of %d rows, of which %d have a group", p.N(), len(p.Groups))
+		}
+		group = p.Groups[row]
+	}
+	z, err := p.Conformal.QuantileIn(t, group, level)
 	if err != nil {
 		err = settings.Errorf("%w", err)
 	}
@@ -108,12 +116,12 @@ func (p *Prediction) Sets(level float64) ([][]int, error) {
 	if !(level > 0 && level < 1) {
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
 	}
-	q, err := p.halfWidth(0, level)
-	if err != nil {
-		return nil, err
-	}
 	out, scores := make([][]int, 0, p.N()), make([]float64, len(p.Classes))
 	for row := range slices.Chunk(p.Probs, len(p.Classes)) {
+		q, err := p.halfWidth(len(out), 0, level)
+		if err != nil {
+			return nil, err
+		}
 		p.Conformal.ClassScores(scores, row)
 		set := []int{}
 		for k, score := range scores {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -171,9 +170,9 @@ func (p *Prediction) quantile(i int, level float64) float64 {
 
 // appendInterval appends the bounds of [Prediction.Interval] of transformed targets. The scores of a conformal calibration
 // are those of T(target).
-func (s *spreads) appendInterval(c *calibrate.Conformal, lower, upper []float64, level float64) ([]float64, []float64, error) {
+func (s *spreads) appendInterval(p *Prediction, lower, upper []float64, level float64) ([]float64, []float64, error) {
 	in, n, m := *s.under, len(lower), len(upper)
-	in.Conformal = c
+	in.Conformal, in.Groups = p.Conformal, p.Groups
 	lower, upper, err := in.AppendInterval(lower, upper, level)
 	if err != nil {
 		return nil, nil, err

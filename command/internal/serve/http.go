@@ -329,6 +329,7 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 	if err != nil {
 		return nil, err
 	}
+	o.Inputs = in.x
 	a := &answer{ctx: ctx, v: q.version, n: in.n, g: g}
 	if err := q.model.Fill(ctx, g, o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
 		return nil, err

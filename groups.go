@@ -1,0 +1,61 @@
+package valla
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// leastGroup is the least number of rows of a group.
+const leastGroup = 50
+
+// divided divides the rows of a conformal calibration by the column of the options.
+func (m *Model) divided(rows jury, o CalibrateOptions) (out calibrate.Division, err error) {
+	if o.Groups == "" {
+		return out, nil
+	}
+	inputs, err := m.inputsOf(o.Groups)
+	if err != nil {
+		return out, err
+	}
+	d, least := len(m.Task.Inputs.Features), leastGroup
+	for calibrate.Enough(least, max(o.Level, intervalLevel)) != nil {
+		least++
+	}
+	x := m.unscaled(rows.x, d)
+	if out.Groups, err = calibrate.FindGroups(o.Groups, inputs, x, d, least); err != nil {
+		return out, settings.Errorf("groups: %w", err)
+	}
+	for row := range slices.Chunk(x, d) {
+		out.Of = append(out.Of, out.Groups.Group(row))
+	}
+	return out, nil
+}
+
+// inputsOf returns the numbers of the inputs that a column of the data has become: one, or one for each category.
+func (m *Model) inputsOf(column string) (out []int, err error) {
+	features := m.Task.Inputs.Features
+	if at := slices.Index(features, column); at >= 0 {
+		return []int{at}, nil
+	}
+	for i, name := range features {
+		if strings.HasPrefix(name, column+"=") {
+			out = append(out, i)
+		}
+	}
+	if out == nil {
+		return nil, settings.Errorf("groups: %q is no column of the model, expected one of %q%s", column, m.Task.Inputs.Columns(), settings.Nearest(column, m.Task.Inputs.Columns()))
+	}
+	return out, nil
+}
+
+// largestQuantile returns the largest quantile of all groups.
+func largestQuantile(c *calibrate.Conformal, target int, level float64) (float64, error) {
+	all, err := c.Quantiles(target, level)
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(all), nil
+}

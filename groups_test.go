@@ -1,0 +1,171 @@
+package valla
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/laplace"
+)
+
+// grouped are made tables whose noise depends on a column, and tables of classes; the column by which rows are divided has the
+// name by.
+var grouped = map[string]struct {
+	by   string
+	rows func(n int, seed uint64) *data.Set
+}{
+	"noise grows with a": {"a", noisy(func(a, _ float64, rng *rand.Rand) float64 { return (0.1 + 0.25*math.Abs(a)) * rng.NormFloat64() })},
+	"three kinds": {"b", noisy(func(_, b float64, rng *rand.Rand) float64 {
+		return []float64{0.1, 0.3, 0.9}[int(b)] * rng.NormFloat64()
+	})},
+	"skewed on one side": {"a", noisy(func(a, _ float64, rng *rand.Rand) float64 {
+		if a > 1 {
+			return rng.ExpFloat64() - 1
+		}
+		return 0.3 * rng.NormFloat64()
+	})},
+	"heavy tails in one kind": {"b", noisy(func(_, b float64, rng *rand.Rand) float64 {
+		if b == 2 {
+			return 0.3 * rng.NormFloat64() / math.Sqrt(rng.ExpFloat64())
+		}
+		return 0.3 * rng.NormFloat64()
+	})},
+	"even noise": {"a", noisy(func(_, _ float64, rng *rand.Rand) float64 { return 0.3 * rng.NormFloat64() })},
+	"classes": {"a", func(n int, seed uint64) *data.Set {
+		set := noisy(func(a, _ float64, rng *rand.Rand) float64 { return (0.1 + 0.6*max(a, 0)) * rng.NormFloat64() })(n, seed)
+		for i, v := range set.Y.Float64s() {
+			set.Y.Float64s()[i] = min(2, max(0, math.Floor((v+2.5)/5*3)))
+		}
+		return set
+	}},
+}
+
+// noisy returns tables of sin(a) and of kinds b from 0 to 2, with noise.
+func noisy(noise func(a, b float64, rng *rand.Rand) float64) func(n int, seed uint64) *data.Set {
+	return func(n int, seed uint64) *data.Set {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		x, y := make([]float64, 2*n), make([]float64, n)
+		for i := range y {
+			a, b := 6*rng.Float64()-3, float64(rng.IntN(3))
+			x[2*i], x[2*i+1], y[i] = a, b, 2*math.Sin(a)+0.5*b+noise(a, b, rng)
+		}
+		return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+	}
+}
+
+// held returns the shares of the fresh rows inside their intervals or sets of 90 %, by the groups of g, and the mean width or size.
+func held(t *testing.T, m *Model, set *data.Set, g *calibrate.Groups) (shares []float64, width float64) {
+	t.Helper()
+	p := predict(t, m, set.X)
+	x, y, n := set.X.Float64s(), set.Y.Float64s(), make([]float64, len(g.Sizes))
+	shares = make([]float64, len(n))
+	var sets [][]int
+	lower, upper, err := p.Interval(0.9)
+	if p.Classes != nil {
+		sets, err = p.Sets(0.9)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range y {
+		k, inside := g.Group(x[2*i:2*i+2]), false
+		if sets != nil {
+			width += float64(len(sets[i])) / float64(len(y))
+			inside = slices.ContainsFunc(sets[i], func(c int) bool { return p.Classes[c] == v })
+		} else {
+			width += (upper[i] - lower[i]) / float64(len(y))
+			inside = lower[i] <= v && v <= upper[i]
+		}
+		if n[k]++; inside {
+			shares[k]++
+		}
+	}
+	for k := range shares {
+		shares[k] /= n[k]
+	}
+	return shares, width
+}
+
+// TestGroups: with groups the intervals and sets hold 87 to 93 % in each group of fresh rows, where those for all rows together do not, and
+// the groups come back from a file.
+func TestGroups(t *testing.T) {
+	for name, c := range grouped {
+		train := quickTrain()
+		train.Classes = name == "classes"
+		set := c.rows(600, 1)
+		m, err := Train(t.Context(), set, train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = fit(t, m, set, FitOptions{Settings: &laplace.Settings{Structure: "diag"}, Law: "gaussian"})
+		all, err := m.Calibrate(t.Context(), c.rows(20_000, 2), CalibrateOptions{Method: CalibrateConformal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, err := m.Calibrate(t.Context(), c.rows(20_000, 2), CalibrateOptions{Method: CalibrateConformal, Groups: c.by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by = loaded(t, written(t, by))
+		g := by.Calibration.Conformal.Groups
+		fresh := c.rows(20_000, 3)
+		together, plain := held(t, all, fresh, g)
+		divided, width := held(t, by, fresh, g)
+		t.Logf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %.2f |", name, len(g.Sizes), 100*slices.Min(together), 100*slices.Max(together), 100*slices.Min(divided), 100*slices.Max(divided), width/plain)
+		if slices.Min(divided) < 0.87 || slices.Max(divided) > 0.93 || width > 1.15*plain {
+			t.Errorf("%s: %.3f inside, width %.3g instead of %.3g", name, divided, width, plain)
+		}
+		if name != "even noise" && slices.Min(together) > 0.87 {
+			t.Errorf("%s: all rows together hold %.3f", name, together)
+		}
+	}
+}
+
+// TestGroupsAgree: a Predictor and rows one by one have the groups of all rows together.
+func TestGroupsAgree(t *testing.T) {
+	m, _ := trained(t)
+	m, err := m.Calibrate(t.Context(), wave(500, 4), CalibrateOptions{Method: CalibrateConformal, Groups: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := wave(60, 5)
+	p := predict(t, m, set.X)
+	if len(slices.Compact(slices.Sorted(slices.Values(p.Groups)))) < 3 {
+		t.Errorf("groups %v", p.Groups)
+	}
+	q, err := m.Predictor(PredictorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Prediction
+	if err := q.Predict(t.Context(), set.X.Float64s(), &out); err != nil || !slices.Equal(out.Groups, p.Groups) {
+		t.Errorf("groups %v by a predictor, %v by the model, error %v", out.Groups, p.Groups, err)
+	}
+	for i := range 60 {
+		one := predict(t, m, tensor.New(tensor.WithShape(1, 2), tensor.WithBacking(slices.Clone(set.X.Float64s()[2*i:2*i+2]))))
+		a, _, err := one.Interval(0.9)
+		b, _, errs := p.Interval(0.9)
+		if err != nil || errs != nil || one.Groups[0] != p.Groups[i] || math.Abs(a[0]-b[i]) > 1e-9 {
+			t.Fatal(fmt.Sprint(i, one.Groups, p.Groups[i], a, b[i], err, errs))
+		}
+	}
+	g, err := m.Latent(t.Context(), set.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oneLine(t, m.Fill(t.Context(), g, PredictOptions{}, &out), "the conformal calibration has groups", "expected 120 inputs")
+	for want, o := range map[string]CalibrateOptions{
+		`"c" is no column of the model`: {Groups: "c"}, "does not divide the 60 rows": {Groups: "b"}} {
+		o.Method = CalibrateConformal
+		_, err := m.Calibrate(t.Context(), set, o)
+		oneLine(t, err, want)
+	}
+	_, err = m.Export(t.Context(), t.TempDir()+"/m.onnx", ExportOptions{})
+	oneLine(t, err, "by groups cannot be exported")
+}

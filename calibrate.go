@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/passes"
 	"github.com/go-valla/valla/internal/settings"
+	"gorgonia.org/tensor"
 )
 
 // Calibration corrects the predictions of a model after the fact, by rows that were held out.
@@ -64,7 +65,10 @@ type CalibrateOptions struct {
 	// Groups is the name of a column, for CalibrateConformal: the intervals or sets then hold their probability in each group of rows by
 	// this column; "" means no groups. See [calibrate.FindGroups].
 	Groups string
-	Law    string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
+	// Like [N,D] are inputs of new rows, for CalibrateConformal: the rows of the calibration then have weights, so that the intervals or sets hold their
+	// probability for rows with inputs like these, if the targets depend on the inputs as before; nil: no weights. See [calibrate.FindShift].
+	Like *tensor.Dense
+	Law  string // for CalibrateLaw: the law as in [FitOptions]; "" means that the rows choose it
 	// Level is a probability for which the rows must suffice with CalibrateConformal; 0: no level.
 	Level float64
 	// Risk, for CalibrateAbstain, is the largest share of wrong predictions among the rows that need no look, which holds with the
@@ -356,6 +360,9 @@ func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 	for t, target := range p.Targets {
 		for _, level := range []float64{0.9, intervalLevel} {
 			q, err := largestQuantile(c, t, level)
+			if c.Shift != nil {
+				q, err = c.QuantileFor(t, 1, level)
+			}
 			name := fmt.Sprintf("half of a %g %% interval in std", 100*level)
 			switch {
 			case err != nil:
@@ -490,6 +497,11 @@ func (m *Model) checkCalibration() error {
 	}
 	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge, Own}, l) {
 		return fmt.Errorf("link %q of the task %s", l, m.Task.Kind())
+	}
+	if s := c.Conformal.Shift; s != nil {
+		if err := s.Check(len(m.Task.Inputs.Features)); err != nil {
+			return err
+		}
 	}
 	if g := c.Conformal.Groups; g != nil {
 		if err := g.Check(len(m.Task.Inputs.Features), c.Conformal.Rows); err != nil {

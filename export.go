@@ -160,8 +160,8 @@ func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]tas
 	}
 	t := task.WriteOptions{Level: o.Level, Quantiles: o.Quantiles, Link: o.Link}
 	if m.Calibration != nil {
-		if c := m.Calibration.Conformal; c != nil && c.Groups != nil {
-			return nil, settings.Errorf("a conformal calibration by groups cannot be exported")
+		if m.byInputs() {
+			return nil, settings.Errorf("a conformal calibration by groups or with weights cannot be exported")
 		}
 		t.Conformal, t.Abstain = m.Calibration.Conformal, m.Calibration.Abstain
 		if a := t.Abstain; a != nil && a.By == calibrate.ByUnfamiliar {

@@ -30,6 +30,7 @@ const (
 	fileFormat   = "valla model 2"
 	headerMember = "model.json"
 	scoresMember = "calibration/scores.npy"
+	sumsMember   = "calibration/sums.npy"
 )
 
 // header holds all of a model file except its arrays.
@@ -108,6 +109,10 @@ func (m *Model) header() (header, []gp.Array, error) {
 	if c := m.Calibration; c != nil && c.Conformal != nil {
 		arrays = append(arrays, gp.Array{Name: scoresMember, Value: tensor.New(
 			tensor.WithShape(len(m.Task.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Scores))})
+		if c.Conformal.Shift != nil {
+			arrays = append(arrays, gp.Array{Name: sumsMember, Value: tensor.New(
+				tensor.WithShape(len(m.Task.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Cumulative))})
+		}
 	}
 	if m.Posterior == nil {
 		return h, arrays, nil

@@ -11,9 +11,14 @@ import (
 // leastGroup is the least number of rows of a group.
 const leastGroup = 50
 
-// divided divides the rows of a conformal calibration by the column of the options.
+// divided divides the rows of a conformal calibration by the column of the options, or gives them weights.
 func (m *Model) divided(rows jury, o CalibrateOptions) (out calibrate.Division, err error) {
-	if o.Groups == "" {
+	switch {
+	case o.Groups != "" && o.Like != nil:
+		return out, settings.Errorf("groups, and rows like which the rows are weighted: expected one of the two")
+	case o.Like != nil:
+		return m.weighed(rows, o)
+	case o.Groups == "":
 		return out, nil
 	}
 	inputs, err := m.inputsOf(o.Groups)
@@ -58,4 +63,24 @@ func largestQuantile(c *calibrate.Conformal, target int, level float64) (float64
 		return 0, err
 	}
 	return slices.Max(all), nil
+}
+
+// weighed gives the rows of a conformal calibration weights.
+func (m *Model) weighed(rows jury, o CalibrateOptions) (out calibrate.Division, err error) {
+	d := len(m.Task.Inputs.Features)
+	if d == 0 {
+		return out, settings.Errorf("rows like which the rows are weighted: the inputs are no columns of a table")
+	}
+	now, err := m.Task.Inputs.Apply(o.Like, m.Dtype())
+	if err != nil {
+		return out, err
+	}
+	x := m.unscaled(rows.x, d)
+	if out.Shift, err = calibrate.FindShift(x, m.unscaled(now, d), d); err != nil {
+		return out, settings.Errorf("%w", err)
+	}
+	for row := range slices.Chunk(x, d) {
+		out.Weights = append(out.Weights, out.Shift.Weight(row))
+	}
+	return out, nil
 }

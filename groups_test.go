@@ -159,7 +159,7 @@ func TestGroupsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oneLine(t, m.Fill(t.Context(), g, PredictOptions{}, &out), "the conformal calibration has groups", "expected 120 inputs")
+	oneLine(t, m.Fill(t.Context(), g, PredictOptions{}, &out), "the conformal calibration goes by the inputs", "expected 120 inputs")
 	for want, o := range map[string]CalibrateOptions{
 		`"c" is no column of the model`: {Groups: "c"}, "does not divide the 60 rows": {Groups: "b"}} {
 		o.Method = CalibrateConformal
@@ -167,5 +167,63 @@ func TestGroupsAgree(t *testing.T) {
 		oneLine(t, err, want)
 	}
 	_, err = m.Export(t.Context(), t.TempDir()+"/m.onnx", ExportOptions{})
-	oneLine(t, err, "by groups cannot be exported")
+	oneLine(t, err, "by groups or with weights cannot be exported")
+}
+
+// moved draws tables of a model whose noise grows with a, and whose mean a network of one unit misses, for inputs around a centre.
+func moved(centre, wide float64) func(n int, seed uint64) *data.Set {
+	return func(n int, seed uint64) *data.Set {
+		rng := rand.New(rand.NewPCG(seed, 31))
+		x, y := make([]float64, 2*n), make([]float64, n)
+		for i := range y {
+			a, b := centre+wide*rng.NormFloat64(), rng.NormFloat64()
+			x[2*i], x[2*i+1], y[i] = a, b, math.Sin(a)+(0.1+0.4*max(a, 0))*rng.NormFloat64()
+		}
+		return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+	}
+}
+
+// TestLike: with weights the intervals hold 87 to 93 % for rows with other inputs, where those without weights do not, and the weights
+// come back from a file, in a Predictor and for several batches.
+func TestLike(t *testing.T) {
+	before := moved(0, 1)
+	m, err := Train(t.Context(), before(600, 1), quickTrain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, after := range map[string]func(n int, seed uint64) *data.Set{"to the right": moved(1, 0.8), "to the left": moved(-1, 0.8), "narrower": moved(0, 0.3), "none": moved(0, 1)} {
+		all, err := m.Calibrate(t.Context(), before(4000, 2), CalibrateOptions{Method: CalibrateConformal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, err := m.Calibrate(t.Context(), before(4000, 2), CalibrateOptions{Method: CalibrateConformal, Like: after(2000, 4).X})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by = loaded(t, written(t, by))
+		fresh, one := after(20_000, 3), &calibrate.Groups{Inputs: []int{0}, Of: []int{0}, Sizes: []int{1}}
+		plain, _ := held(t, all, fresh, one)
+		weighted, _ := held(t, by, fresh, one)
+		t.Logf("| %s | %.1f | %.1f |", name, 100*plain[0], 100*weighted[0])
+		if weighted[0] < 0.87 || weighted[0] > 0.93 || name != "none" && math.Abs(plain[0]-0.9) < 0.03 {
+			t.Errorf("%s: %.3f inside with weights, %.3f without", name, weighted[0], plain[0])
+		}
+		q, err := by.Predictor(PredictorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out Prediction
+		few := after(50, 5)
+		if err := q.Predict(t.Context(), few.X.Float64s(), &out); err != nil || !close(out.Weights, predict(t, by, few.X).Weights, 1e-9) {
+			t.Errorf("%s: weights differ, error %v", name, err)
+		}
+	}
+	_, err = m.Calibrate(t.Context(), before(50, 2), CalibrateOptions{Method: CalibrateConformal, Like: before(50, 4).X, Groups: "a"})
+	oneLine(t, err, "expected one of the two")
+	c, err := m.Calibrate(t.Context(), before(60, 2), CalibrateOptions{Method: CalibrateConformal, Like: before(60, 4).X})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = predict(t, c, before(5, 5).X).Interval(0.9)
+	oneLine(t, err, "the level 0.9 needs rows of the calibration with a weight of 180")
 }

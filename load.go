@@ -205,6 +205,13 @@ func (m *Model) recalibrate(a *archive.Reader, c *Calibration) error {
 			return err
 		}
 		c.Conformal.Scores = scores.Float64s()
+		if c.Conformal.Shift != nil {
+			sums, err := a.Array(sumsMember, tensor.Float64, len(m.Task.Targets()), c.Conformal.Rows)
+			if err != nil {
+				return err
+			}
+			c.Conformal.Cumulative = sums.Float64s()
+		}
 	}
 	m.Calibration = c
 	if err := m.checkCalibration(); err != nil {

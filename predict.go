@@ -125,11 +125,11 @@ func (m *Model) engine() (*gp.Engine, error) {
 // prediction p. Fill uses the slices of p again where they are long enough. Several goroutines may call Fill at
 // once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
-	unfamiliar, groups := p.Unfamiliar[:0], p.Groups[:0] // Task.Fill makes a new prediction
+	unfamiliar, groups, weights := p.Unfamiliar[:0], p.Groups[:0], p.Weights[:0] // Task.Fill makes a new prediction
 	if err := m.Task.Fill(ctx, g, m.observation(), o, p); err != nil {
 		return err
 	}
-	p.Unfamiliar, p.Groups = unfamiliar, groups
+	p.Unfamiliar, p.Groups, p.Weights = unfamiliar, groups, weights
 	m.familiarity(g, p)
 	p.Abstain = o.Abstain
 	if m.Calibration == nil {
@@ -145,24 +145,34 @@ func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Pr
 	return m.group(o.Inputs, p)
 }
 
-// group sets the groups of the rows with inputs x [N·D], if the conformal calibration has groups.
+// group sets the groups or the weights of the rows with inputs x [N·D], if the conformal calibration has some.
 func (m *Model) group(x []float64, p *Prediction) error {
-	if p.Conformal == nil || p.Conformal.Groups == nil {
+	if !m.byInputs() {
 		return nil
 	}
 	d := len(m.Task.Inputs.Features)
 	if len(x) != p.N()*d {
-		return settings.Errorf("the conformal calibration has groups by inputs: expected %d inputs of %d rows, found %d", p.N()*d, p.N(), len(x))
+		return settings.Errorf("the conformal calibration goes by the inputs: expected %d inputs of %d rows, found %d", p.N()*d, p.N(), len(x))
 	}
 	for row := range slices.Chunk(x, d) {
-		p.Groups = append(p.Groups, p.Conformal.Groups.Group(row))
+		if g := p.Conformal.Groups; g != nil {
+			p.Groups = append(p.Groups, g.Group(row))
+		} else {
+			p.Weights = append(p.Weights, p.Conformal.Shift.Weight(row))
+		}
 	}
 	return nil
 }
 
-// groupInputs returns n rows of inputs, from row first on, in the units of the data, if the conformal calibration has groups; nil otherwise.
+// byInputs reports whether the conformal calibration depends on the inputs of a row.
+func (m *Model) byInputs() bool {
+	c := m.Calibration
+	return c != nil && c.Conformal != nil && (c.Conformal.Groups != nil || c.Conformal.Shift != nil)
+}
+
+// groupInputs returns n rows of inputs, from row first on, in the units of the data, if the conformal calibration goes by them; nil otherwise.
 func (m *Model) groupInputs(in *tensor.Dense, first, n int) []float64 {
-	if c := m.Calibration; c == nil || c.Conformal == nil || c.Conformal.Groups == nil {
+	if !m.byInputs() {
 		return nil
 	}
 	d := len(m.Task.Inputs.Features)

@@ -7,7 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gorgonia.org/tensor"
+
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 )
 
@@ -27,6 +30,7 @@ type calibrateCommand struct {
 	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"with conformal: the largest probability of later intervals or sets, for which DATA must have enough rows"`
 	reading
 	out      string      // path of the model to write
+	like     string      // path of a table of new rows without targets
 	features featureFile // features that are computed once
 }
 
@@ -66,7 +70,8 @@ its interval with a probability of at least the level, and of at most the level 
 for n rows, whatever the model. It holds on average over rows, not for each of them. It needs
 19 rows for the level 0.95 and 99 for 0.99; fewer than --level needs are refused. It may follow on the method temperature or vector,
 with other rows. With --groups the guarantee holds in each group of rows by the values of a column: each
-category, each of a few numbers, or up to ten ranges, with at least 50 rows.
+category, each of a few numbers, or up to ten ranges, with at least 50 rows. With --like the rows
+have weights, so that the probability holds for rows with inputs like those of another table.
 
 The method law is for a regression with Gaussian noise. It fits the law of the residuals, such as
 Student's t, to these rows, in place of the law that the fit has chosen. Means stay.
@@ -82,9 +87,26 @@ A later valla fit or valla update ends a calibration.`
 // ownFlags defines the flags of the command.
 func (c *calibrateCommand) ownFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.out, "out", "", "model `FILE` to write")
+	cmd.Flags().StringVar(&c.like, "like", "", "with conformal: `FILE` of new rows without targets, by whose inputs the rows of DATA are weighted")
 	c.flags(cmd, c)
 	c.features.flag(cmd.Flags())
 	require(cmd, "out")
+}
+
+// newRows reads the inputs of the new rows, nil if the user names none.
+func (c *calibrateCommand) newRows(cmd *cobra.Command, m *valla.Model) (*tensor.Dense, error) {
+	if c.like == "" {
+		return nil, nil
+	}
+	rows, err := m.Open(c.reader(), data.Part{Path: c.like}, false)
+	if err != nil {
+		return nil, err
+	}
+	set, err := allRows(cmd, rows, 0)
+	if err != nil {
+		return nil, err
+	}
+	return set.X, nil
 }
 
 func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
@@ -103,8 +125,12 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer m.CloseFeatures()
+	like, err := c.newRows(cmd, m)
+	if err != nil {
+		return err
+	}
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, Groups: c.Groups, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"),
+	o := valla.CalibrateOptions{Like: like, Method: c.Method, Sets: c.Sets, Groups: c.Groups, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"),
 		Risk: c.Risk, Confidence: c.Confidence, Tolerance: c.Tolerance, By: strings.TrimPrefix(c.By, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()

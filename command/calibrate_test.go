@@ -166,4 +166,8 @@ func TestGroupsCommand(t *testing.T) {
 	must(t, dir, append(args, "a")...)
 	must(t, dir, "predict", "test.csv", "--model", "g.valla", "--level", "0.9")
 	fails(t, dir, 2, "is no column of the model", append(args, "nothing")...)
+	must(t, dir, "calibrate", "held.csv", "--model", "m.valla", "--method", "conformal", "--out", "w.valla", "--level", "0.8", "--like", "test.csv")
+	must(t, dir, "predict", "test.csv", "--model", "w.valla", "--level", "0.8")
+	fails(t, dir, 2, "the level 0.95 needs rows of the calibration with a weight of 380", "predict", "test.csv", "--model", "w.valla")
+	fails(t, dir, 1, "none.csv", "calibrate", "held.csv", "--model", "m.valla", "--method", "conformal", "--out", "w.valla", "--like", "none.csv")
 }

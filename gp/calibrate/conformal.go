@@ -25,6 +25,10 @@ type Conformal struct {
 	Rows int    `json:"rows"`           // number n of rows
 	// Groups divide the rows, each of which then has the quantiles of its group; nil: all rows are one group.
 	Groups *Groups `json:"groups,omitempty"`
+	// Shift gives the rows weights, so that the level holds for new rows with other inputs; nil: all rows count the same. Cumulative
+	// [T,n] are the sums of the weights up to each score.
+	Shift      *Shift    `json:"shift,omitempty"`
+	Cumulative []float64 `json:"-"`
 	// Scores [T,n] has the scores of each target, by group and ascending. In classification T is 1.
 	Scores []float64 `json:"-"`
 }
@@ -48,6 +52,9 @@ func NumbersBy(mean, variance, y []float64, targets int, by Division) *Conformal
 type Division struct {
 	Groups *Groups // of the rows
 	Of     []int   // group of each row [n]
+
+	Shift   *Shift    // in place of groups: weights by the inputs
+	Weights []float64 // weight of each row [n]
 }
 
 // Classes returns the scores of n rows with the probabilities [n,C] and the true classes labels [n]. The sets are
@@ -69,8 +76,12 @@ func ClassesBy(probs []float64, labels []int, link, sets string, seed uint64, by
 
 // sorted sorts the scores of each target, by group if there are groups.
 func (c *Conformal) sorted(by Division) *Conformal {
-	if by.Groups != nil {
+	switch {
+	case by.Groups != nil:
 		c.divide(by.Groups, by.Of)
+		return c
+	case by.Shift != nil:
+		c.weighted(by.Shift, by.Weights)
 		return c
 	}
 	for t := range len(c.Scores) / max(1, c.Rows) {
@@ -91,6 +102,17 @@ func (c *Conformal) Check(targets int) error {
 	}
 	if c.Rows < 1 || len(c.Scores) != c.Rows*targets {
 		return fmt.Errorf("%d conformal scores of %d rows, expected %d for each", len(c.Scores), c.Rows, targets)
+	}
+	if c.Shift != nil && (len(c.Cumulative) != len(c.Scores) || c.Groups != nil) {
+		return fmt.Errorf("%d sums of weights of %d conformal scores, expected one for each, and no groups", len(c.Cumulative), len(c.Scores))
+	}
+	for t := range targets {
+		if c.Shift == nil {
+			break
+		}
+		if s := c.Cumulative[t*c.Rows : (t+1)*c.Rows]; !(s[0] >= 0) || !slices.IsSorted(s) || math.IsInf(s[len(s)-1], 0) {
+			return fmt.Errorf("sums of weights of target %d, expected finite numbers from 0 on, ascending", t)
+		}
 	}
 	for i := range targets * c.groups() {
 		if s := c.group(i/c.groups(), i%c.groups()); !(s[0] >= 0) || !slices.IsSorted(s) || math.IsInf(s[len(s)-1], 0) {

@@ -140,3 +140,45 @@ func TestRAPS(t *testing.T) {
 		t.Errorf("sizes %v", sizes)
 	}
 }
+
+// TestFindShift: the ratio of two normal densities is found, and weights of 1 give the plain quantiles up to one row.
+func TestFindShift(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	var old, now []float64
+	for range 20_000 {
+		old = append(old, 3+2*rng.NormFloat64(), 7)
+	}
+	for range 10_000 {
+		now = append(now, 4+1.5*rng.NormFloat64(), 7)
+	}
+	s, err := calibrate.FindShift(old, now, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(2); err != nil || s.Check(3) == nil {
+		t.Errorf("checks: %v", err)
+	}
+	for _, x := range []float64{0, 2, 3, 4, 6} {
+		want := 2 / 1.5 * math.Exp((x-3)*(x-3)/8-(x-4)*(x-4)/4.5)
+		if got := s.Weight([]float64{x, 7}); math.Abs(math.Log(got/want)) > 0.15 {
+			t.Errorf("ratio %g at %g, want %g", got, x, want)
+		}
+	}
+	n := 999
+	zero, one, y, weights := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range y {
+		one[i], y[i], weights[i] = 1, rng.NormFloat64(), 1
+	}
+	c := calibrate.NumbersBy(zero, one, y, 1, calibrate.Division{Shift: s, Weights: weights})
+	got, err := c.QuantileFor(0, 1, 0.9)
+	want, errs := calibrate.Numbers(zero, one, y, 1).Quantile(0, 0.9)
+	if err != nil || errs != nil || got != want {
+		t.Errorf("quantile %g, want %g (errors %v, %v)", got, want, err, errs)
+	}
+	if err := c.Check(1); err != nil {
+		t.Error(err)
+	}
+	if c.Cumulative = c.Cumulative[1:]; c.Check(1) == nil {
+		t.Error("too few sums have no error")
+	}
+}

@@ -120,7 +120,7 @@ type PredictOptions struct {
 	// predicts for many callers at once, does not call OnRows either.
 	OnRows func(done, total int)
 	// Inputs are the inputs of the rows [N·D] in the units of the data. [valla.Model.Fill] needs them for a conformal calibration
-	// by groups; the functions that predict set them themselves.
+	// by groups or with weights; the functions that predict set them themselves.
 	Inputs []float64
 	// Abstain is the rule that says which rows need a look, in place of the rule of the model; nil: the rule of the model.
 	Abstain *calibrate.Abstain
@@ -153,6 +153,8 @@ type Prediction struct {
 
 	// Groups [N] are the groups of the rows, if Conformal has groups.
 	Groups []int
+	// Weights [N] are the weights of the rows, if Conformal has a shift.
+	Weights []float64
 
 	// Unfamiliar [N] is the share of the training rows whose epistemic variance is smaller; empty without a posterior, and
 	// where the model does not know the variances of the training rows.

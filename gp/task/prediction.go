@@ -26,7 +26,7 @@ func (p *Prediction) Append(more *Prediction) {
 		from []float64  // slice of more
 	}{
 		{&p.Mean, more.Mean}, {&p.Variance, more.Variance}, {&p.Latent, more.Latent},
-		{&p.Epistemic, more.Epistemic}, {&p.Aleatoric, more.Aleatoric}, {&p.Probs, more.Probs}, {&p.Unfamiliar, more.Unfamiliar},
+		{&p.Epistemic, more.Epistemic}, {&p.Aleatoric, more.Aleatoric}, {&p.Probs, more.Probs}, {&p.Unfamiliar, more.Unfamiliar}, {&p.Weights, more.Weights},
 	} {
 		*v.to = append(*v.to, v.from...)
 	}
@@ -92,14 +92,18 @@ func (p *Prediction) halfWidth(row, t int, level float64) (float64, error) {
 	if p.Conformal == nil {
 		return math.Sqrt2 * math.Erfinv(level), nil // Φ⁻¹(½ + level/2)
 	}
-	group := 0
-	if p.Conformal.Groups != nil {
-		if row >= len(p.Groups) {
-			return 0, settings.Errorf("intervals by group of %d rows, of which %d have a group", p.N(), len(p.Groups))
-		}
-		group = p.Groups[row]
+	var z float64
+	var err error
+	switch c := p.Conformal; {
+	case c.Groups != nil && row >= len(p.Groups), c.Shift != nil && row >= len(p.Weights):
+		return 0, settings.Errorf("intervals by the inputs of %d rows, of which %d have a group or a weight", p.N(), max(len(p.Groups), len(p.Weights)))
+	case c.Groups != nil:
+		z, err = c.QuantileIn(t, p.Groups[row], level)
+	case c.Shift != nil:
+		z, err = c.QuantileFor(t, p.Weights[row], level)
+	default:
+		z, err = c.Quantile(t, level)
 	}
-	z, err := p.Conformal.QuantileIn(t, group, level)
 	if err != nil {
 		err = settings.Errorf("%w", err)
 	}

@@ -172,7 +172,7 @@ func (p *Prediction) quantile(i int, level float64) float64 {
 // are those of T(target).
 func (s *spreads) appendInterval(p *Prediction, lower, upper []float64, level float64) ([]float64, []float64, error) {
 	in, n, m := *s.under, len(lower), len(upper)
-	in.Conformal, in.Groups = p.Conformal, p.Groups
+	in.Conformal, in.Groups, in.Weights = p.Conformal, p.Groups, p.Weights
 	lower, upper, err := in.AppendInterval(lower, upper, level)
 	if err != nil {
 		return nil, nil, err

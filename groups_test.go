@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 )
@@ -59,12 +61,12 @@ func noisy(noise func(a, b float64, rng *rand.Rand) float64) func(n int, seed ui
 	}
 }
 
-// held returns the shares of the fresh rows inside their intervals or sets of 90 %, by the groups of g, and the mean width or size.
-func held(t *testing.T, m *Model, set *data.Set, g *calibrate.Groups) (shares []float64, width float64) {
+// heldBy returns the shares of the fresh rows inside their intervals or sets of 90 %, by the groups of g, and the mean width or size.
+func heldBy(t *testing.T, m *Model, set *data.Set, g *calibrate.Groups) (_ []float64, width float64) {
 	t.Helper()
 	p := predict(t, m, set.X)
 	x, y, n := set.X.Float64s(), set.Y.Float64s(), make([]float64, len(g.Sizes))
-	shares = make([]float64, len(n))
+	shares, d := make([]float64, len(n)), len(x)/len(y)
 	var sets [][]int
 	lower, upper, err := p.Interval(0.9)
 	if p.Classes != nil {
@@ -74,7 +76,7 @@ func held(t *testing.T, m *Model, set *data.Set, g *calibrate.Groups) (shares []
 		t.Fatal(err)
 	}
 	for i, v := range y {
-		k, inside := g.Group(x[2*i:2*i+2]), false
+		k, inside := g.Group(x[i*d:(i+1)*d]), false
 		if sets != nil {
 			width += float64(len(sets[i])) / float64(len(y))
 			inside = slices.ContainsFunc(sets[i], func(c int) bool { return p.Classes[c] == v })
@@ -115,8 +117,8 @@ func TestGroups(t *testing.T) {
 		by = loaded(t, written(t, by))
 		g := by.Calibration.Conformal.Groups
 		fresh := c.rows(20_000, 3)
-		together, plain := held(t, all, fresh, g)
-		divided, width := held(t, by, fresh, g)
+		together, plain := heldBy(t, all, fresh, g)
+		divided, width := heldBy(t, by, fresh, g)
 		t.Logf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %.2f |", name, len(g.Sizes), 100*slices.Min(together), 100*slices.Max(together), 100*slices.Min(divided), 100*slices.Max(divided), width/plain)
 		if slices.Min(divided) < 0.87 || slices.Max(divided) > 0.93 || width > 1.15*plain {
 			t.Errorf("%s: %.3f inside, width %.3g instead of %.3g", name, divided, width, plain)
@@ -202,8 +204,8 @@ func TestLike(t *testing.T) {
 		}
 		by = loaded(t, written(t, by))
 		fresh, one := after(20_000, 3), &calibrate.Groups{Inputs: []int{0}, Of: []int{0}, Sizes: []int{1}}
-		plain, _ := held(t, all, fresh, one)
-		weighted, _ := held(t, by, fresh, one)
+		plain, _ := heldBy(t, all, fresh, one)
+		weighted, _ := heldBy(t, by, fresh, one)
 		t.Logf("| %s | %.1f | %.1f |", name, 100*plain[0], 100*weighted[0])
 		if weighted[0] < 0.87 || weighted[0] > 0.93 || name != "none" && math.Abs(plain[0]-0.9) < 0.03 {
 			t.Errorf("%s: %.3f inside with weights, %.3f without", name, weighted[0], plain[0])
@@ -226,4 +228,46 @@ func TestLike(t *testing.T) {
 	}
 	_, _, err = predict(t, c, before(5, 5).X).Interval(0.9)
 	oneLine(t, err, "the level 0.9 needs rows of the calibration with a weight of 180")
+}
+
+// TestGroupsOnTables prints the table of real data in docs/groups.md: a third of the rows trains, a third calibrates, a third is fresh.
+func TestGroupsOnTables(t *testing.T) {
+	const folder = "../shared/data"
+	if os.Getenv("VALLA_LONG") == "" {
+		t.Skip("set VALLA_LONG=1")
+	}
+	for _, name := range []string{"power", "taxi-green", "airline-nycflights13"} {
+		s, err := sets.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := s.Table(folder, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := rand.New(rand.NewPCG(1, 8)).Perm(of.Train.N())
+		order = order[:min(len(order), 60_000)]
+		n := len(order) / 3
+		train, chosen, fresh := of.Train.Rows(order[:min(n, 3000)]), of.Train.Rows(order[n:2*n]), of.Train.Rows(order[2*n:])
+		m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1500}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = fit(t, m, train, FitOptions{Settings: &laplace.Settings{Structure: "kfac"}})
+		all, err := m.Calibrate(t.Context(), chosen, CalibrateOptions{Method: CalibrateConformal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range of.Train.Features[:min(3, len(of.Train.Features))] {
+			by, err := m.Calibrate(t.Context(), chosen, CalibrateOptions{Method: CalibrateConformal, Groups: column})
+			if err != nil {
+				t.Log(column, err)
+				continue
+			}
+			g := by.Calibration.Conformal.Groups
+			together, plain := heldBy(t, all, fresh, g)
+			divided, width := heldBy(t, by, fresh, g)
+			t.Logf("| %s by %s, %d rows | %d | %.1f | %.1f | %.1f | %.1f | %.2f |", name, column, n, len(g.Sizes), 100*slices.Min(together), 100*slices.Max(together), 100*slices.Min(divided), 100*slices.Max(divided), width/plain)
+		}
+	}
 }

@@ -6,6 +6,8 @@
 //	[FindVector]   scales and shifts the logits of each class     no guarantee
 //	[Deviation]    multiplies standard deviations by a number     no guarantee
 //	[Conformal]    makes intervals and sets of classes            guaranteed coverage
+//	[ControlRisk]  finds the rows that need no look               guaranteed risk of these
+//	[Online]       adapts intervals while labels come in          coverage in the long run
 //
 // Rows that chose the prior, the end of the training or a temperature must not be used again
 // for [Conformal], whose guarantee they void.

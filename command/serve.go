@@ -54,6 +54,10 @@ a person opens / in a browser. With --grpc the server also speaks the protocol b
 reads /metrics. Requests that come at the same time are computed together. A request that finds the
 queue full gets the status 429.
 
+With --outcomes clients post labels to /models/NAME/outcomes, by the id of a request or with the row.
+The intervals of the level --outcome-level then adapt, so that they hold it whatever happens to the
+data. Labels are on the disk before their answer.
+
 A file that changes is loaded again. If that fails, the model before goes on answering. SIGHUP loads
 all files at once. After SIGTERM or Ctrl-C the server answers the requests that it has, and ends.
 
@@ -82,6 +86,8 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.o.Queue, "queue", 256, "largest `NUMBER` of unanswered requests to each model")
 	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, approximately")
 	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for other requests")
+	f.StringVar(&c.o.Outcomes, "outcomes", "", "`FOLDER` for labels that come back, by which intervals adapt (default none)")
+	f.Float64Var(&c.o.OutcomeLevel, "outcome-level", 0.95, "`PROBABILITY` of the intervals that adapt")
 	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two checks of the files; below 0 means never")
 	f.Var(&c.memory, "memory", "memory for compiled predictions of a model (default a quarter of the free memory, at most 1 GiB)")
 	f.StringVar(&c.tokenFile, "token-file", "", "`FILE` of tokens, one of which clients must send")

@@ -67,6 +67,12 @@ func psi(a, b []float64, n, m int) (Measure, float64) {
 	return out, mathext.GammaIncRegComp(float64(len(a)-1)/2, chi/2)
 }
 
+// PSI returns the population stability index of shares b against shares a.
+func PSI(a, b []float64) float64 {
+	m, _ := psi(a, b, 1, 1)
+	return m.Value
+}
+
 // profiles returns the profiles of the inputs of rows.
 func profiles(r *Rows) []data.ColumnProfile {
 	out := make([]data.ColumnProfile, len(r.Names))

@@ -47,6 +47,8 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain)))
 	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
+	mux.HandleFunc("POST /outcomes", s.guarded(s.answering(s.outcomes)))
+	mux.HandleFunc("POST /models/{model}/outcomes", s.guarded(s.answering(s.outcomes)))
 	mux.HandleFunc("GET /metrics", s.guarded(plainly(promhttp.HandlerFor(s.o.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP)))
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /page.js", asset("page.js", "text/javascript; charset=utf-8"))
@@ -339,6 +341,9 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 	s.o.metrics.rows.WithLabelValues(q.name).Add(float64(in.n))
 	if unusual := q.unusual(g); unusual > 0 {
 		s.o.metrics.unusual.WithLabelValues(q.name).Add(float64(unusual))
+	}
+	for j, v := range q.drift.add(in.x) {
+		s.o.metrics.psi.WithLabelValues(q.name, q.model.Task.Inputs.Features[j]).Set(v)
 	}
 	return a, nil
 }

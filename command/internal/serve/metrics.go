@@ -20,6 +20,11 @@ type metrics struct {
 	unusual  *prometheus.CounterVec   // rows with large latent standard deviations, by model
 	reloads  *prometheus.CounterVec   // reloads of files, by model and result
 	info     *prometheus.GaugeVec     // 1 for the version that answers, by model and version
+	labels   *prometheus.CounterVec   // labels that came back, by model
+	coverage *prometheus.GaugeVec     // share of the last labels inside their intervals, by model
+	limit    *prometheus.GaugeVec     // half of the next interval in standard deviations, by model
+	width    *prometheus.GaugeVec     // mean width of the intervals of the last request, by model
+	psi      *prometheus.GaugeVec     // population stability index, by model and input
 }
 
 // newMetrics returns metrics without values.
@@ -35,10 +40,24 @@ func newMetrics() *metrics {
 		unusual:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_unusual_rows_total", Help: "Rows with a larger latent standard deviation than 99 % of the training rows."}, []string{"model"}),
 		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_reloads_total", Help: "Files that were loaded again, by result."}, []string{"model", "result"}),
 		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_model_info", Help: "1 for the version that answers."}, []string{"model", "version"}),
+		labels:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_outcomes_total", Help: "Labels that came back."}, []string{"model"}),
+		coverage: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_interval_coverage", Help: "Share of the last 500 labels inside their intervals, which adapt."}, []string{"model"}),
+		limit:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_interval_limit", Help: "Half of the next interval, in standard deviations."}, []string{"model"}),
+		width:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_interval_width", Help: "Mean width of the intervals of the last request, in the units of the target."}, []string{"model"}),
+		psi:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_input_psi", Help: "Population stability index of an input against the training; 0.25 is a large change."}, []string{"model", "input"}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.info,
+	m.registry.MustRegister(m.labels, m.coverage, m.limit, m.width, m.psi, m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// outcome counts new outcomes of a model and takes over their state.
+func (m *metrics) outcome(model string, s state, added int) {
+	m.labels.WithLabelValues(model).Add(float64(added))
+	m.limit.WithLabelValues(model).Set(s.Limit)
+	if s.Coverage != nil {
+		m.coverage.WithLabelValues(model).Set(*s.Coverage)
+	}
 }
 
 // queue adds the length of the queue of the model h.

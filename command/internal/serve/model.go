@@ -25,6 +25,8 @@ type version struct {
 	loaded  time.Time        // time when the file was read
 	queue   *queue           // requests to this version
 
+	outcomes *outcomes      // labels that come back; nil: none do
+	drift    *drift         // inputs of predicted rows; nil: not counted
 	inflight sync.WaitGroup // requests that hold the version
 }
 
@@ -107,8 +109,9 @@ type hosted struct {
 	mu      sync.RWMutex // guards current
 	current *version     // version that answers; nil if none is loaded
 
-	reload sync.Mutex // held while the file is read
-	seen   stamp      // stamp of the file at the last attempt to read it
+	reload   sync.Mutex           // held while the file is read
+	outcomes map[string]*outcomes // labels of the versions so far, by their hashes
+	seen     stamp                // stamp of the file at the last attempt to read it
 }
 
 // acquire returns the present version, which stays open until the caller releases it, or nil if no

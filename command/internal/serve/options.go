@@ -39,6 +39,10 @@ type Options struct {
 
 	Runtime *valla.RuntimeOptions // ONNX Runtime computes predictions; nil: it does not
 
+	// Outcomes is a folder for labels that come back, by which intervals of probability OutcomeLevel adapt; "" means none.
+	Outcomes     string
+	OutcomeLevel float64 // see Outcomes; 0 means 0.95
+
 	Reload time.Duration // time between two checks of the files; 0 means 2 s, below 0 never
 	// Tokens are the accepted values of "Authorization: Bearer TOKEN". If there are none, every
 	// request is accepted. Requests for the health of the server need no token.
@@ -58,6 +62,7 @@ func (o Options) complete() Options {
 	o.Memory = cmp.Or(o.Memory, min(1<<30, ram.Available()/4))
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Queue = cmp.Or(o.Queue, 256)
+	o.OutcomeLevel = cmp.Or(o.OutcomeLevel, usualLevel)
 	o.BatchRows = cmp.Or(o.BatchRows, 512)
 	o.Reload = cmp.Or(o.Reload, 2*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

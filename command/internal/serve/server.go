@@ -75,6 +75,9 @@ func (s *Server) Close() {
 	s.work.Wait()
 	for _, h := range s.models {
 		h.swap(nil).close()
+		for _, o := range h.outcomes {
+			o.close()
+		}
 	}
 }
 
@@ -139,11 +142,39 @@ func (s *Server) renew(ctx context.Context, h *hosted, file stamp) (before strin
 	if err != nil {
 		return before, err
 	}
+	if err := s.collect(h, v); err != nil {
+		v.close()
+		return before, err
+	}
 	go h.swap(v).close()
 	s.o.metrics.info.DeletePartialMatch(map[string]string{"model": h.name})
 	s.o.metrics.info.WithLabelValues(h.name, v.hash).Set(1)
 	s.o.Log.Info("model loaded", "model", h.name, "version", v.hash, "before", before, "file", h.path)
 	return before, nil
+}
+
+// collect lets a version take labels, if the options name a folder for them. A version that was there before goes on with its
+// labels.
+func (s *Server) collect(h *hosted, v *version) (err error) {
+	if s.o.Outcomes == "" {
+		return nil
+	}
+	v.drift = newDrift(v.model.Profile())
+	if !adapts(v.model) {
+		return nil
+	}
+	if h.outcomes == nil {
+		h.outcomes = map[string]*outcomes{}
+	}
+	if h.outcomes[v.hash] == nil {
+		if h.outcomes[v.hash], err = openOutcomes(s.o.Outcomes, v, s.o.OutcomeLevel); err != nil {
+			delete(h.outcomes, v.hash)
+			return err
+		}
+	}
+	v.outcomes = h.outcomes[v.hash]
+	s.o.metrics.outcome(v.name, v.outcomes.state(), 0)
+	return nil
 }
 
 // Listeners are the listeners of a [Server].

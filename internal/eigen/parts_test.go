@@ -60,6 +60,37 @@ func TestSymmetricShift(t *testing.T) {
 	})
 }
 
+// TestSymmetricTiny: elements whose squares are no normal numbers do not disturb the eigenvalues beside them.
+func TestSymmetricTiny(t *testing.T) {
+	for _, tiny := range []float64{1e-140, 1e-150, 3.7e-155, 1e-160, 1e-165, 1e-300} {
+		const n = 5
+		a := withSpectrum([]float64{0, tiny / 16, tiny, tiny, 2 * tiny}, rand.New(rand.NewPCG(1, 1)))
+		for i := range n {
+			a[i*n+i]++
+		}
+		values, vectors, err := Symmetric(n, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			if math.Abs(v-1) > 1e-14 {
+				t.Errorf("%g: eigenvalue %d is %.17g, want 1", tiny, i, v)
+			}
+		}
+		for i := range n {
+			for j := range n {
+				sum := 0.0
+				for k := range n {
+					sum += vectors[k*n+i] * vectors[k*n+j]
+				}
+				if want := float64(max(0, 1-(i-j)*(i-j))); math.Abs(sum-want) > 1e-14 {
+					t.Errorf("%g: eigenvectors %d and %d have the product %g", tiny, i, j, sum)
+				}
+			}
+		}
+	}
+}
+
 // TestReduce: the reflections turn the tridiagonal matrix back into the matrix, and reduce does not read
 // the lower triangle.
 func TestReduce(t *testing.T) {
@@ -129,7 +160,7 @@ func TestUnit(t *testing.T) {
 	for _, c := range []struct {
 		a     []float64
 		scale float64
-	}{{nil, 1}, {[]float64{0, math.Copysign(0, -1)}, 1}, {[]float64{1, -4, 2}, 4}, {[]float64{-1e-300}, 1e-300}, {[]float64{3, math.Inf(-1)}, math.Inf(1)}} {
+	}{{nil, 1}, {[]float64{0, math.Copysign(0, -1)}, 1}, {[]float64{1, -4, 2}, 4}, {[]float64{-1e-300}, 1e-300}, {[]float64{5e-310, -2e-309}, 2e-309}, {[]float64{3, math.Inf(-1)}, math.Inf(1)}} {
 		before := slices.Clone(c.a)
 		if got := unit(c.a); got != c.scale {
 			t.Errorf("%v: scale %g, want %g", before, got, c.scale)

@@ -48,6 +48,11 @@ func unit(a []float64) float64 {
 		return 1
 	}
 	scale := math.Float64frombits(largest >> 1)
+	if scale < leastUnit { // 1/scale may be infinite
+		kernel.Scale(a, enlarge, a)
+		kernel.Scale(a, 1/(scale*enlarge), a)
+		return scale
+	}
 	kernel.Scale(a, 1/scale, a)
 	return scale
 }
@@ -134,15 +139,24 @@ func (t tridiagonal) column(a []float64, p pairs, done, k int) {
 	copy(p.wv[(2*done+1)*n+k+1:], v)
 }
 
+// leastSquares is the smallest sum of squares that has all its digits, and leastUnit the smallest number whose reciprocal is
+// certainly finite. Smaller numbers are first multiplied by enlarge.
+const leastSquares, leastUnit, enlarge = 1e-290, 1e-290, 0x1p600
+
 // reflect overwrites x by v, whose first element is 1, and returns β and τ such that
 // (I − τ v vᵀ) x = (β, 0, …).
 func reflect(x []float64) (beta, tau float64) {
-	alpha := x[0]
-	norm := math.Sqrt(kernel.Dot(x[1:], x[1:]))
+	alpha, squares := x[0], kernel.Dot(x[1:], x[1:])
+	if squares < leastSquares && slices.ContainsFunc(x[1:], func(v float64) bool { return v != 0 }) {
+		kernel.Scale(x, enlarge, x)
+		beta, tau = reflect(x)
+		return beta / enlarge, tau
+	}
 	x[0] = 1
-	if norm == 0 {
+	if squares == 0 {
 		return alpha, 0
 	}
+	norm := math.Sqrt(squares)
 	beta = -math.Copysign(math.Hypot(alpha, norm), alpha)
 	kernel.Scale(x[1:], 1/(alpha-beta), x[1:])
 	return beta, (beta - alpha) / beta

@@ -25,7 +25,8 @@ func checkMean(name string) error {
 }
 
 // A corrected mean is tried beside a fit where it is planned to take no longer than the fit, or than correctableSeconds, and it
-// is recommended where the root mean squared error of held-out rows is at most correctableRMSE times the network's.
+// is recommended where the root mean squared error of held-out rows is at most correctableRMSE times the network's: less of a gain
+// is seldom worth another mean, see docs/honest.md#corrected-means.
 const correctableSeconds, correctableRMSE = 1, 0.7
 
 // correctable returns a note if a corrected mean would be better than the network's output beside a fit with settings s.
@@ -35,16 +36,18 @@ func correctable(ctx context.Context, s gp.Settings, p gp.Problem, o FitOptions)
 		return nil
 	}
 	r := gp.Run{Seed: o.Seed, Memory: o.Memory}
-	fit, err := of.Estimate(ctx, p, r)
+	cost, err := corrected.Estimate(ctx, p, r)
 	if err != nil {
 		return nil
 	}
-	if cost, err := corrected.Estimate(ctx, p, r); err != nil || cost.Seconds > max(fit.Seconds, correctableSeconds) {
-		return nil
+	if cost.Seconds > correctableSeconds { // otherwise the plan of the fit, which may run a step, is not needed
+		if fit, err := of.Estimate(ctx, p, r); err != nil || cost.Seconds > fit.Seconds {
+			return nil
+		}
 	}
 	_, gain, err := corrected.Try(ctx, p, r)
-	if err != nil || !gain.Clear() || gain.Ratio() > correctableRMSE {
+	if err != nil || !gain.Clear() || gain.Ratio > correctableRMSE {
 		return nil
 	}
-	return []string{fmt.Sprintf("With a corrected mean (--corrected-mean) the root mean squared error of the held-out rows is %.2f times the network's.", gain.Ratio())}
+	return []string{fmt.Sprintf("With a corrected mean (--corrected-mean) the root mean squared error of the held-out rows is %.2f times the network's.", gain.Ratio)}
 }

@@ -1,12 +1,14 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/optimize"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -129,27 +131,15 @@ func (s *Shift) Check(d int) error {
 	return nil
 }
 
-// Weighted gives the scores of n rows, in their order, to a calibration under a shift of the inputs, for rows with the given
+// weighted gives the scores of n rows, in their order, to a calibration under a shift of the inputs, for rows with the given
 // weights.
 func (c *Conformal) weighted(s *Shift, weights []float64) {
 	c.Shift = s
 	c.Cumulative = make([]float64, 0, len(c.Scores))
 	for t := range len(c.Scores) / max(1, c.Rows) {
 		scores := c.of(t)
-		order := make([]int, c.Rows)
-		for i := range order {
-			order[i] = i
-		}
-		plain := slices.Clone(scores)
-		slices.SortStableFunc(order, func(a, b int) int {
-			switch {
-			case plain[a] < plain[b]:
-				return -1
-			case plain[a] > plain[b]:
-				return 1
-			}
-			return 0
-		})
+		order, plain := dense.Indices(c.Rows), slices.Clone(scores)
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(plain[a], plain[b]) })
 		sum := 0.0
 		for k, i := range order {
 			scores[k] = plain[i]

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +49,7 @@ func problems(t *testing.T, away float64) (out []gptest.Problem) {
 }
 
 func moved(e gp.Examples, away float64) gp.Examples {
-	y := slices.Clone(graph.Floats(e.Y))
+	y := graph.Floats(e.Y)
 	for i := range y {
 		y[i] += away
 	}

@@ -44,32 +44,23 @@ func (s around) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, er
 	if err != nil {
 		return nil, err
 	}
-	if !gain.Clear() {
-		return noted(s.Settings.Fit(ctx, p, r.Part(meanParts, 1000)))(gain)
-	}
-	if p, err = shifted(ctx, p, m); err != nil {
-		return nil, err
-	}
-	f, err := s.Settings.Fit(ctx, p, r.Part(meanParts, 1000))
-	if f != nil {
-		f.Posterior = join(f.Posterior, m)
-	}
-	return noted(f, err)(gain)
-}
-
-// noted returns a function that adds what a gain says to the result of a fit.
-func noted(f *gp.Fitted, err error) func(Gain) (*gp.Fitted, error) {
-	return func(g Gain) (*gp.Fitted, error) {
-		if f == nil {
+	if gain.Clear() {
+		if p, err = shifted(ctx, p, m); err != nil {
 			return nil, err
 		}
-		f.Record.Facts = append(f.Record.Facts, gp.Fact{Name: "RMSE of corrected mean ÷ network's", Value: g.Ratio()})
-		if !g.Clear() {
-			f.Record.Notes = append(f.Record.Notes, fmt.Sprintf("The mean stays the network's output: with a corrected mean the root mean squared error of the held-out rows is %.2f times the network's.", g.Ratio()))
-		}
-		f.Record.Untouched = false
-		return f, err
 	}
+	f, err := s.Settings.Fit(ctx, p, r.Part(meanParts, 1000))
+	if f == nil {
+		return nil, err
+	}
+	f.Record.Facts = append(f.Record.Facts, gp.Fact{Name: "RMSE of corrected mean ÷ network's", Value: gain.Ratio})
+	f.Record.Untouched = false
+	if gain.Clear() {
+		f.Posterior = join(f.Posterior, m)
+	} else {
+		f.Record.Notes = append(f.Record.Notes, fmt.Sprintf("The mean stays the network's output: with a corrected mean the root mean squared error of the held-out rows is %.2f times the network's.", gain.Ratio))
+	}
+	return f, err
 }
 
 // Estimate implements gp.Estimator: the fit of the mean, its values at all rows, and the fit of the covariance.
@@ -104,17 +95,14 @@ func Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) 
 	return mean().Estimate(ctx, p, r)
 }
 
-// Gain compares a corrected mean with the network's outputs at held-out rows, in units of the network's outputs.
+// Gain compares a corrected mean with the network's outputs at held-out rows.
 type Gain struct {
-	Network, Corrected float64 // roots of the mean squared errors
-	Less, By           float64 // how much smaller the mean squared error is with the corrected mean, and its standard error
+	Ratio    float64 // root mean squared error with the corrected mean, divided by the network's
+	Less, By float64 // how much smaller the mean squared error is with the corrected mean, and its standard error, in squared units of the network's outputs
 }
 
 // Clear reports whether the squared error falls by more than its standard error.
 func (g Gain) Clear() bool { return g.Less > g.By }
-
-// Ratio returns the root mean squared error with the corrected mean, divided by the network's.
-func (g Gain) Ratio() float64 { return g.Corrected / g.Network }
 
 // Try fits a corrected mean to a problem, and compares it with the network. The mean is that of the posterior m.
 func Try(ctx context.Context, p gp.Problem, r gp.Run) (m gp.Stored, g Gain, err error) {
@@ -132,7 +120,7 @@ func Try(ctx context.Context, p gp.Problem, r gp.Run) (m gp.Stored, g Gain, err 
 	n, y := p.Validation.N(), graph.Floats(p.Validation.Y)
 	before, after := squares(y, net, n), squares(y, own, n)
 	g.Less, g.By = kernel.MeanDifference(before, after)
-	g.Network, g.Corrected = math.Sqrt(kernel.Mean(before)), math.Sqrt(kernel.Mean(after))
+	g.Ratio = math.Sqrt(kernel.Mean(after)) / math.Sqrt(kernel.Mean(before))
 	return f.Posterior, g, nil
 }
 

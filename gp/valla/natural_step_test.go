@@ -257,7 +257,7 @@ func TestScan(t *testing.T) {
 func TestRobustValues(t *testing.T) {
 	for _, l := range []likelihood.Likelihood{likelihood.NewGaussian(0.3, tensor.Float64), likelihood.Softmax{}} {
 		n := naturalToy(t, l, 1)
-		y := slices.Clone(graph.Floats(n.inputs.all[1]))
+		y := graph.Floats(n.inputs.all[1])
 		if likelihood.IsGaussian(l) {
 			y[0] += 100
 		}

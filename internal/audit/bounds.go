@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Measure is a number that was estimated, with bounds that hold it with a probability.
@@ -32,14 +34,10 @@ func Share(k float64, n int) Measure { return share(k, float64(n), 0.025) }
 
 // Mean returns the mean of values, with bounds that hold it with a probability of 95 % for many rows.
 func Mean(v []float64) Measure {
-	sum, squares := 0.0, 0.0
-	for _, x := range v {
-		sum += x / float64(len(v))
+	if len(v) == 1 {
+		return Around(v[0], 0)
 	}
-	for _, x := range v {
-		squares += (x - sum) * (x - sum)
-	}
-	return Around(sum, math.Sqrt(squares/float64(len(v))/max(1, float64(len(v)-1))))
+	return Around(kernel.Mean(v), kernel.StandardError(v))
 }
 
 // Around returns an estimate with a standard error.

@@ -239,9 +239,16 @@ func scoreOf(p *valla.Prediction, row int, target float64) float64 {
 	return math.Abs(y[row]-mean[row]) / math.Sqrt(variance[row])
 }
 
+// limit returns half of the next interval, in standard deviations.
+func (o *outcomes) limit() float64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.online.Limit()
+}
+
 // interval returns the bounds of the intervals of a prediction that adapt to the outcomes.
 func (o *outcomes) interval(p *valla.Prediction, level float64) (lower, upper []float64, err error) {
-	limit, n := o.state().Limit, 1
+	limit, n := o.limit(), 1
 	for calibrate.Enough(n, level) != nil {
 		n++
 	}

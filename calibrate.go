@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -286,16 +287,22 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 	if labels, err = m.Task.Outputs.(*task.Classification).Labels(rows.y); err != nil {
 		return nil, nil, nil, err
 	}
-	c, pass := m.Task.Size(), rows.pass()
+	mean, variance, err = m.logitsOf(ctx, rows.x, rows.pass())
+	return mean, variance, labels, err
+}
+
+// logitsOf returns the means and variances [n,C] of the logits of inputs x, and tells pass the finished rows of all.
+func (m *Model) logitsOf(ctx context.Context, x *tensor.Dense, pass func(done, total int)) (mean, variance []float64, err error) {
+	c, n := m.Task.Size(), x.Shape()[0]
 	if point, ok := m.gp().(gp.Point); ok { // without a covariance for each row
-		f, err := point.Mean(ctx, rows.x)
+		f, err := point.Mean(ctx, x)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
-		pass(len(labels), len(labels))
-		return graph.Floats(f), make([]float64, f.Size()), labels, nil
+		pass(n, n)
+		return graph.Floats(f), make([]float64, f.Size()), nil
 	}
-	err = m.eachLatent(ctx, rows.x, func(_ int, g gp.Gaussian) error {
+	err = m.eachLatent(ctx, x, func(_ int, g gp.Gaussian) error {
 		if len(g.Probs) > 0 {
 			mean, variance = appendLogs(mean, g.Probs), append(variance, make([]float64, len(g.Probs))...)
 		} else {
@@ -306,10 +313,10 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 				}
 			}
 		}
-		pass(len(mean)/c, len(labels))
+		pass(len(mean)/c, n)
 		return nil
 	})
-	return mean, variance, labels, err
+	return mean, variance, err
 }
 
 // appendLogs appends the logarithms of probabilities to dst. These are logits without a variance.
@@ -435,20 +442,26 @@ func (c *Calibration) suffix() string {
 	return text
 }
 
-// temperature returns the temperature of the calibration, or 1.
+// temperature returns the temperature of the posterior times that of the calibration, or 1.
 func (m *Model) temperature() float64 {
-	if m.Calibration == nil || m.Calibration.Temperature == 0 {
-		return 1
+	t := 1.0
+	if m.Posterior != nil {
+		t = cmp.Or(m.Posterior.Temperature, 1)
 	}
-	return m.Calibration.Temperature
+	if m.Calibration != nil {
+		t *= cmp.Or(m.Calibration.Temperature, 1)
+	}
+	return t
 }
 
-// affine returns the correction of the network's outputs by the calibration. Its Mean is nil if there is none.
+// affine returns the correction of the network's outputs by temperatures and the calibration. Its Mean is nil if there is none.
 func (m *Model) affine() gp.Affine {
-	if c := m.Calibration; c != nil && c.Vector != nil {
-		return gp.Affine{Mean: c.Vector.Scale, Shift: c.Vector.Bias, Std: c.Vector.Scale}
-	}
 	t, c := m.temperature(), m.Task.Size()
+	if by := m.Calibration; by != nil && by.Vector != nil {
+		scale := make([]float64, c)
+		kernel.Scale(scale, 1/t, by.Vector.Scale)
+		return gp.Affine{Mean: scale, Shift: by.Vector.Bias, Std: scale}
+	}
 	if t == 1 {
 		return gp.Affine{}
 	}
@@ -459,7 +472,7 @@ func (m *Model) affine() gp.Affine {
 	return gp.Affine{Mean: all(1), Shift: all(0), Std: all(t)}
 }
 
-// deviations returns the factor by which the calibration multiplies latent standard deviations: the root of the
+// deviations returns the factor by which temperatures and the calibration multiply latent standard deviations: the root of the
 // mean square over the outputs.
 func (m *Model) deviations() float64 {
 	by := m.affine()

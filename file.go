@@ -54,6 +54,7 @@ type posteriorHeader struct {
 	Method        string           `json:"method"`                 // name in the table of methods
 	Fingerprint   string           `json:"weights_fingerprint"`    // fingerprint of the weights of the fit
 	NoiseVariance float64          `json:"noise_variance"`         // see Posterior
+	Temperature   float64          `json:"temperature,omitempty"`  // see Posterior
 	Model         *likelihood.Spec `json:"likelihood,omitempty"`   // see Posterior
 	FrozenParts   int              `json:"frozen_parts,omitempty"` // parts of the network before the features that the posterior takes; 0: it takes rows
 	Label         string           `json:"label,omitempty"`        // name of a posterior that takes features
@@ -130,7 +131,7 @@ func (m *Model) posteriorHeader(arrays []gp.Array) (*posteriorHeader, []gp.Array
 	for _, a := range state.Arrays {
 		arrays = append(arrays, gp.Array{Name: posteriorMember(a.Name), Value: a.Value})
 	}
-	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: m.fingerprint(), NoiseVariance: m.Posterior.NoiseVariance, Model: m.Posterior.Model}
+	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: m.fingerprint(), NoiseVariance: m.Posterior.NoiseVariance, Temperature: m.Posterior.Temperature, Model: m.Posterior.Model}
 	if _, cut := frozen.Stored(m.Posterior.Stored); cut != nil {
 		h.FrozenParts, h.Label = cut.Parts(), m.Posterior.String()
 	}

@@ -12,12 +12,15 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/corrected"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
@@ -161,10 +164,10 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	if err := out.attach(m.posterior(f, e.Method, p.Likelihood), m.fingerprint()); err != nil {
 		return nil, err
 	}
-	if err := out.fitLaws(ctx, p.Validation, rows); err != nil && ctx.Err() == nil {
+	if err := cmp.Or(out.fitLaws(ctx, p.Validation, rows), out.fitTemperature(ctx, p, &f.Record)); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	f.Record.Untouched = f.Record.Untouched && out.Laws == nil
+	f.Record.Untouched = f.Record.Untouched && out.Laws == nil && out.Posterior.Temperature == 0
 	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
 		if e.Marks = marksOf(rows.train); m.Profile() == nil {
@@ -194,6 +197,28 @@ func (m *Model) posterior(f *gp.Fitted, method string, of likelihood.Likelihood)
 	return p
 }
 
+// fitTemperature gives the posterior of a classifier the temperature that the held-out examples of a problem choose, if
+// they may, and the record r this number.
+func (m *Model) fitTemperature(ctx context.Context, p gp.Problem, r *gp.Record) error {
+	if !p.Tempered || !m.classifies() {
+		return nil
+	}
+	share, err := judgedShare(p)
+	if err != nil {
+		return err
+	}
+	e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), mostJudges(share)))
+	mean, variance, err := m.logitsOf(ctx, e.X, func(int, int) {})
+	if err != nil {
+		return m.cannotPredict(err)
+	}
+	if i, _ := kernel.FirstNonFinite(slices.Concat(mean, variance)); i < 0 { // otherwise the verdict names the row
+		t := calibrate.Cautious(mean, variance, e.Labels())
+		m.Posterior.Temperature, r.Facts = t, append(r.Facts, gp.Fact{Name: "temperature", Value: t})
+	}
+	return nil
+}
+
 // examine completes the event of a fit by a verdict and by warnings. An error says that the model cannot
 // predict.
 func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows division) error {
@@ -212,7 +237,7 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	if network.Classes != nil && rows.unseen() {
+	if network.Classes != nil && rows.unseen() && m.Posterior.Temperature == 0 {
 		notes, err := m.timidWarning(network, jury.y)
 		if err != nil {
 			return err
@@ -318,7 +343,7 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 		return p, d, nil
 	}
 	validation, err := m.Task.Examples(d.held, m.Dtype())
-	p.Validation = &validation
+	p.Validation, p.Tempered = &validation, d.fresh
 	return p, d, err
 }
 

@@ -29,6 +29,9 @@ func judgedShare(p gp.Problem) (float64, error) {
 	return min(1, max(leastShare, judging/holdout.MostJudges/float64(max(flops, 1)))), err
 }
 
+// mostJudges returns how many rows examine a fit at most, for a share that judgedShare returns.
+func mostJudges(share float64) int { return int(math.Ceil(share * holdout.MostJudges)) }
+
 // division says what a fit does with its rows.
 type division struct {
 	train *data.Set // rows of the fit
@@ -120,7 +123,7 @@ func (j jury) pass() func(done, total int) { return j.passes.Pass(j.x.Shape()[0]
 // jury returns the rows that judge a fit of m to the problem p with the record r: a share of holdout.MostJudges
 // rows at most, unless the rows were given for the verdict.
 func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury, error) {
-	rows, j, most := d.judge, jury{}, int(math.Ceil(share*holdout.MostJudges))
+	rows, j, most := d.judge, jury{}, mostJudges(share)
 	switch {
 	case d.judge != nil:
 	case d.pseudo:

@@ -169,7 +169,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	}
 	p, err := m.restored(how, l, h, saved{a, h.State})
 	if err == nil {
-		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Model}, h.Fingerprint)
+		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Temperature, h.Model}, h.Fingerprint)
 	}
 	if err != nil && !errors.Is(err, ErrFormat) {
 		err = archive.Errorf("posterior", "%w", err)

@@ -58,6 +58,9 @@ type Posterior struct {
 	// NoiseVariance is the squared scale of the targets around the latent function, in the network's units: the
 	// variance of Gaussian noise. It is 0 for models without noise, such as classes.
 	NoiseVariance float64
+	// Temperature divides the logits of classes, where the rows that chose the prior standard deviation chose a temperature,
+	// too; 0 means 1.
+	Temperature float64
 	// Model is the observation model with the parameters that the fit learned; nil: that of the task.
 	Model *likelihood.Spec
 }
@@ -242,6 +245,9 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	}
 	if _, err := method.Lookup(p.Method); err != nil {
 		return err
+	}
+	if t := p.Temperature; t != 0 && (!m.classifies() || !(t > 0 && t-t == 0)) {
+		return fmt.Errorf("temperature %g of %s, expected a positive number, and none but for classes", t, m.Task.Kind())
 	}
 	noisy := likelihood.Noisy(m.Task.Likelihood())
 	switch v := p.NoiseVariance; {

@@ -46,7 +46,9 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 		return nil, err
 	}
 	out := m.copied()
-	out.Posterior = &Posterior{updated, m.Posterior.Method, m.Posterior.NoiseVariance, m.Posterior.Model}
+	posterior := *m.Posterior
+	posterior.Stored = updated
+	out.Posterior = &posterior
 	after, err := out.judged(ctx, added)
 	if err != nil {
 		return nil, fmt.Errorf("the updated posterior cannot predict: %w", err)

@@ -434,8 +434,8 @@ func TestPseudoImages(t *testing.T) {
 	}
 }
 
-// TestTimid: that a classifier is right more often than it says, which no error bars mend, is
-// said, and only where the rows tell.
+// TestTimid: that a classifier is right more often than it says, which no variance mends, is said where no held-out rows choose a
+// temperature, and only where the rows tell.
 func TestTimid(t *testing.T) {
 	set, rows := quadrants(plane(300, 1), 1), quadrants(plane(500, 2), 2)
 	m, err := Train(t.Context(), set, TrainOptions{Network: Network{Hidden: []int{20}}, Training: Training{Iterations: 600, WeightDecay: new(0.0), KeepLast: true}, Classes: true})
@@ -443,12 +443,15 @@ func TestTimid(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &laplace.Settings{Weights: []string{"last-layer"}}
+	var temperature float64
 	said := func(o FitOptions) bool {
 		o.Settings = s
-		notes := fit(t, m, set, o).History[1].Notes
-		return strings.Contains(strings.Join(notes, " "), "right more often than it says: with logits divided by 0.")
+		f := fit(t, m, set, o)
+		temperature = f.Posterior.Temperature
+		return strings.Contains(strings.Join(f.History[1].Notes, " "), "right more often than it says: with logits divided by 0.")
 	}
-	if said(FitOptions{Judge: rows}) {
+	none := new(0.0)
+	if said(FitOptions{Validation: none, Judge: rows}) {
 		t.Error("a network that is trained well is called under-confident")
 	}
 	params := m.Net.Params()
@@ -457,10 +460,13 @@ func TestTimid(t *testing.T) {
 			p.Set(i, 0.3*v)
 		}
 	}
-	if !said(FitOptions{Judge: rows}) {
+	if !said(FitOptions{Validation: none, Judge: rows}) {
 		t.Error("nothing is said of logits that are too small")
 	}
-	if said(FitOptions{Validation: new(0.0)}) {
+	if said(FitOptions{Judge: rows}) || temperature > 0.5 {
+		t.Errorf("held-out rows choose the temperature %g for logits that are 0.3 times too small, or it is said that nothing does", temperature)
+	}
+	if said(FitOptions{Validation: none}) {
 		t.Error("training rows are taken for new ones")
 	}
 }

@@ -107,7 +107,7 @@ func (m *Model) timidWarning(network judged, y *tensor.Dense) ([]string, error) 
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("The network is right more often than it says: with logits divided by %g its NLL is %.4f instead of %.4f. "+
-		"Error bars of any method only take confidence away, so that none can do this: calibrate by a temperature, or train the network longer.", best, least, kernel.Mean(network.nlls))}, nil
+		"A variance only takes confidence away: calibrate by a temperature, or train the network longer.", best, least, kernel.Mean(network.nlls))}, nil
 }
 
 // tempered returns the prediction of a network alone with its logits divided by a temperature.

@@ -31,6 +31,9 @@ type Problem struct {
 	// KnownNoise says that the noise variance of Likelihood is that on rows that the network
 	// has not seen, see gp/unseen: a fit that would learn it from residuals keeps it.
 	KnownNoise bool
+	// Tempered says that the network has not seen the rows of Validation, and that they may choose a temperature of the
+	// logits of classes, too: a fit that compares prior standard deviations compares each at its best temperature, see calibrate.Cautious.
+	Tempered   bool
 	Train      Examples  // the training rows
 	Validation *Examples // held out; nil where there are none
 	// Augmented gives the inputs of Train moved and mirrored at random, otherwise in each

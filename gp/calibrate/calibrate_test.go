@@ -262,6 +262,40 @@ func TestTemperatureIsOne(t *testing.T) {
 	}
 }
 
+// TestCautious: one row hardly moves the temperature from 1, many rows move it to the best one, and it is the lowest of a fine
+// grid with its cost.
+func TestCautious(t *testing.T) {
+	mean, cov, labels := logits(200, 0.3, 0.2)
+	best, err := calibrate.Temperature(mean, cov, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := calibrate.Cautious(mean[:4], cov[:4], labels[:1]); math.Abs(math.Log(one)) > 0.2 {
+		t.Errorf("temperature %g of one row", one)
+	}
+	away := math.Inf(1)
+	for _, times := range []int{1, 10, 100} {
+		m, c, l := slices.Repeat(mean, times), slices.Repeat(cov, times), slices.Repeat(labels, times)
+		got := calibrate.Cautious(m, c, l)
+		if d := math.Abs(math.Log(got / best)); d > away/5 {
+			t.Errorf("%d rows: the temperature %g is away from the best one %g by %g in logarithms, and was %g", len(l), got, best, d, away)
+		} else {
+			away = d
+		}
+		value := func(temperature float64) float64 {
+			return calibrate.NLL(m, c, l, temperature) + calibrate.TemperatureCost(temperature)/float64(len(l))
+		}
+		for k := -300; k <= 300; k++ {
+			if x := got * math.Exp(float64(k)/100); value(x) < value(got)-1e-12 {
+				t.Fatalf("%d rows: the temperature %g has %.12g, %g has %.12g", len(l), got, value(got), x, value(x))
+			}
+		}
+	}
+	if away > 0.01 {
+		t.Errorf("with %d rows the temperature is away from the best one by %g in logarithms", 100*len(labels), away)
+	}
+}
+
 // TestVector: with equal scales it is a temperature; the best one has the derivative 0, is
 // better than the best temperature and, where logits were changed by scales and biases,
 // it is their inverse.

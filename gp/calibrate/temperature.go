@@ -23,22 +23,32 @@ var ErrEdge = errors.New("no correction is best")
 // logits say nothing about the classes, the best T is infinite.
 func Temperature(mean, variance []float64, labels []int) (float64, error) {
 	nll := func(logT float64) float64 { return temperatureNLL(mean, variance, labels, math.Exp(logT)) }
+	t, below, above := lowest(nll)
+	switch {
+	case below:
+		return 0, fmt.Errorf("%w: the negative log-likelihood falls down to the temperature %g: either all calibration rows are classified correctly, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", ErrEdge, least)
+	case above:
+		return 0, fmt.Errorf("%w: the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", ErrEdge, float64(most))
+	}
+	return t, nil
+}
+
+// lowest returns the temperature from least to most where a function of log T is lowest, or that it is nowhere lower than at
+// one of the ends.
+func lowest(f func(logT float64) float64) (t float64, below, above bool) {
 	const steps = 40
 	low, width := math.Log(least), math.Log(most/least)/steps
-	best, value := 0, nll(low)
-	lowest, highest := value, nll(low+steps*width)
+	best, value := 0, f(low)
+	first, last := value, f(low+steps*width)
 	for i := 1; i <= steps; i++ {
-		if v := nll(low + float64(i)*width); v < value {
+		if v := f(low + float64(i)*width); v < value {
 			best, value = i, v
 		}
 	}
-	switch {
-	case value >= lowest:
-		return 0, fmt.Errorf("%w: the negative log-likelihood falls down to the temperature %g: either all calibration rows are classified correctly, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", ErrEdge, least)
-	case value >= highest:
-		return 0, fmt.Errorf("%w: the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", ErrEdge, float64(most))
+	if below, above = value >= first, value >= last; below || above {
+		return 0, below, above
 	}
-	return math.Exp(kernel.Golden(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
+	return math.Exp(kernel.Golden(f, low+float64(best-1)*width, low+float64(best+1)*width)), false, false
 }
 
 // temperatureNLL returns the mean negative log-likelihood that [Temperature] minimises.

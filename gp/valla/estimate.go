@@ -293,7 +293,7 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
 	plan.Run(cost, checks*rows/float64(examples))
 	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * float64(rungs+1))
-	return n.planTerms(plan, 1, examples, 1, checks*math.Ceil(rows/float64(examples))*float64(rungs+1))
+	return n.planTerms(plan, 1, examples, 1, checks*math.Ceil(rows/float64(examples))*float64(rungs*len(n.temperatures())+1))
 }
 
 // work is the number of operations of a run.

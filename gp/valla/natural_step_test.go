@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -280,6 +281,85 @@ func TestRobustValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTemperedValues: with a temperature a trial has the density of scaled logits, and with several the best one, with its cost.
+func TestTemperedValues(t *testing.T) {
+	n := naturalToy(t, likelihood.Softmax{}, 1)
+	x := n.inputs.all[0]
+	f, err := gp.Point{Net: n.p.Net, Dtype: n.dt}.Mean(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := make([]float64, 0, f.Size()) // the classes that the network says, for which a temperature below 1 is best
+	for row := range slices.Chunk(graph.Floats(f), n.outputs) {
+		for _, v := range row {
+			y = append(y, map[bool]float64{true: 1}[v == slices.Max(row)])
+		}
+	}
+	n.p.Tempered = true
+	held := gp.Examples{X: x, Y: dense.Of(y, f.Shape()...)}
+	var rows []int // many, whose best temperature is not 1
+	for i := range 20 * held.N() {
+		rows = append(rows, i%held.N())
+	}
+	held = held.Rows(rows)
+	n.p.Validation = &held
+	if n.check, err = n.newValidation(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := n.ladder.trials(spectra)
+	if len(n.check.temperatures) < 5 {
+		t.Fatalf("temperatures %v", n.check.temperatures)
+	}
+	values, _, err := n.check.values(t.Context(), n, trials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := slices.Repeat([]float64{math.Inf(1)}, len(trials))
+	for _, temperature := range n.check.temperatures {
+		for i, v := range slowValues(t, n, trials, temperature) {
+			best[i] = min(best[i], v+calibrate.TemperatureCost(temperature)/float64(n.p.Validation.N()))
+		}
+	}
+	fixture.Close(t, "values", values, best, 1e-9)
+	if one := slowValues(t, n, trials, 1); slices.Equal(one, best) {
+		t.Errorf("the temperature 1 is best for all trials, which shows nothing: %v", one)
+	}
+}
+
+// slowValues returns the mean negative log probability of the classes that trials give to validation examples with logits f/T.
+func slowValues(t *testing.T, n *natural, trials []trial, temperature float64) []float64 {
+	t.Helper()
+	e, c := n.p.Validation, n.outputs
+	sums := make([]float64, len(trials))
+	n.check.each.Refresh()
+	err := n.check.each.Each(t.Context(), e.X, func(first, rows int, out []*tensor.Dense) error {
+		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
+		trials[0].whiten(k)
+		for i, p := range trials {
+			q := p.variance(p.scale, diag, p.rotate(k))
+			for r := range rows {
+				total, own := 0.0, 0.0
+				for o := range c {
+					a := math.Exp(mean[r*c+o] / math.Sqrt(temperature*temperature+math.Pi/8*q[r*c+o]))
+					if total += a; graph.Floats(e.Y)[(first+r)*c+o] == 1 {
+						own = a
+					}
+				}
+				sums[i] -= math.Log(own/total) / float64(e.N())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
 }
 
 // TestPassOver: what rounding hides is passed over, unless all is hidden.

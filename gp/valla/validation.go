@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -26,6 +27,8 @@ type validation struct {
 	share []float64       // weights [n], which sum to about 1
 	each  *graph.Batched  // network, the diagonals of κ̂, and k̂
 	term  *steps.DataTerm // the log predictive density, α = 1
+
+	temperatures []float64 // of the logits of classes, which each trial is compared at; 1 alone where there are none
 }
 
 // All validations together take validationShare of the operations of all steps, but they look at
@@ -46,7 +49,7 @@ func (v *validation) bound(n *natural) int {
 // newValidation draws the examples and compiles the network, the kernel and the likelihood.
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
-	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N()}
+	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), temperatures: n.temperatures()}
 	each, size, err := n.evaluation(held.X.Shape()[1:])
 	if err != nil {
 		return nil, err
@@ -65,6 +68,14 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	v.x, v.y, v.add, v.share = held.X, graph.Floats(held.Y), graph.Floats(add), d.weights
 	kernel.Scale(v.share, 1/float64(v.held), v.share)
 	return v, nil
+}
+
+// temperatures are those at which the trials of a validation are compared.
+func (n *natural) temperatures() []float64 {
+	if n.p.Tempered && likelihood.IsClass(n.lik) {
+		return calibrate.Temperatures()
+	}
+	return []float64{1}
 }
 
 // evaluation compiles the network, the diagonals of κ̂ and k̂ for inputs of a shape, as many at a
@@ -88,11 +99,11 @@ const indifferent = 10.0
 
 // values returns the mean negative log predictive density of each trial, +Inf for a σ₀ so
 // large that rounding hides the variance, and the robust values by which σ₀ is chosen, see [gp.Robust]. Without noise
-// around the function, as with classes, both are the same: a row that is wrong and sure counts.
+// around the function, as with classes, both are the same: a row that is wrong and sure counts. A trial that may have a
+// temperature has the best one, with its cost.
 func (v *validation) values(ctx context.Context, n *natural, trials []trial) (values, robust []float64, err error) {
 	v.each.Refresh()
-	values, robust = make([]float64, len(trials)), make([]float64, len(trials))
-	left, prior := make([]float64, len(trials)), make([]float64, len(trials))
+	s := v.newSums(len(trials))
 	c, width := n.outputs, n.outputs*n.width
 	err = v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
@@ -109,22 +120,21 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 				w = p.rotate(k)
 			}
 			q := p.variance(p.scale, diag, w)
-			left[i] += kernel.Sum(q)
+			s.left[i] += kernel.Sum(q)
+			s.prior[i] += p.scale * kernel.Sum(diag)
 			kernel.Add(q, q, add)
-			if err := v.term.Run(p.params, y, mean, q, share); err != nil {
+			if err := s.add(i, p.params, y, mean, q, share, anyway); err != nil {
 				return err
 			}
-			values[i] -= v.term.Sum()
-			robust[i] -= v.robust(anyway, share)
-			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	passOver(values, left, prior, digits*rounding(n.dt))
-	passOver(robust, left, prior, digits*rounding(n.dt))
+	values, robust = s.best()
+	passOver(values, s.left, s.prior, digits*rounding(n.dt))
+	passOver(robust, s.left, s.prior, digits*rounding(n.dt))
 	return values, robust, nil
 }
 

@@ -49,7 +49,8 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 }
 
 // Several trains an ensemble of n networks on the table on which the network of m was trained, in the way that its history
-// tells and with the same rows held out, see [Train]. It is the deep ensemble that one could have in place of a posterior.
+// tells and with the same rows held out, see [Train]. It is the deep ensemble that one could have in place of a posterior; with
+// n = 1 it is the network as it would be with the rows of another set.
 // A network from elsewhere, and targets with an observation model of their own, are an error.
 func (m *Model) Several(ctx context.Context, set *data.Set, n int, report func(train.Progress)) (_ *Model, err error) {
 	defer explain("train several networks", &err)

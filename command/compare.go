@@ -21,6 +21,7 @@ type compareCommand struct {
 	Folds   int      `set:"folds" auto:"2; 1 for 2,000 or more held-out rows" min:"1" help:"folds of the held-out rows, each of which judges what the other folds have chosen; with 1 fold, one half judges and the other half chooses"` // number of folds
 	Level   float64  `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes"`                                                                                                     // probability
 	Seed    uint64   `set:"seed" help:"seed of all random numbers"`                                                                                                                                                                      // seed
+	Shift   bool     `set:"shift" help:"judge by the tenth of the rows of DATA that is farthest out along the first principal component, with a network trained again on the others"`
 	header
 	asJSON
 
@@ -38,22 +39,22 @@ func newCompare() *cobra.Command {
 		Short: "Find the method that suits a network and its data",
 		Long: fmt.Sprintf(`Compare ways to put error bars on the network of a model: calibrations of the network alone, and
 the methods of valla method list with their defaults. DATA is the table on which the network was
-trained. All methods are scored on the same rows: the rows of --validation, which the network must
-not have seen; or else the rows that the training held out; or else a tenth of DATA. The network
-may have seen this tenth, and the table then says so. No row judges what it has chosen or
-calibrated.
+trained. All methods are scored on the same rows: the rows of --validation, which the network must not have
+seen; or else the rows that the training held out; or else a tenth of DATA. The network may have seen this
+tenth, and the table then says so. No row judges what it has chosen or calibrated.
 
-The table shows for each method the negative log-likelihood (NLL) with its standard error, and the
-distance to the smallest NLL with the standard error of the differences by row. For a regression it
-also shows the continuous ranked probability score (CRPS), and the coverage and the mean width of
-the intervals. For a classification it also shows the accuracy (ACC), the expected calibration
-error (ECE), the Brier score, and the coverage and the mean size of conformal sets. The last columns
-are the time of the fit, the time of a prediction per row, and the peak memory of the fit. The last
-line recommends the simplest method among those that are within two standard errors of the best.
+The table shows for each method the negative log-likelihood (NLL) with its standard error, and the distance
+to the smallest NLL with the standard error of the differences by row. For a regression it also shows the
+continuous ranked probability score (CRPS), and the coverage and the mean width of the intervals. For a
+classification it also shows the accuracy (ACC), the expected calibration error (ECE), the Brier score, and the
+coverage and the mean size of conformal sets. The last columns are the time of the fit, the time of a prediction per
+row, and the peak memory of the fit. The last line recommends the simplest method within two standard errors of the best.
 
-Methods are fitted one after the other, the cheapest first, until the --budget is spent. A method
-that is left out is listed with the reason. Ctrl-C ends the comparison and prints the finished
-methods.
+With --shift the tenth of DATA judges that is farthest out along the first principal component of the
+inputs, and the network is trained again without it.
+
+Methods are fitted one after the other, the cheapest first, until the --budget is spent. A method that
+is left out is listed with the reason. Ctrl-C ends the comparison and prints the finished methods.
 
 %s`, wrap("The names of --methods are "+strings.Join(compare.Names(), ", ")+".", 0)),
 		Example: `  valla compare houses.csv --model map.valla
@@ -91,7 +92,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 	defer m.CloseFeatures()
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	out, runErr := compare.Run(cmd.Context(), m, set, compare.Options{
-		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.step,
+		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Shift: c.Shift, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.step,
 	})
 	d.close()
 	if out == nil {
@@ -149,6 +150,9 @@ func comparisonHead(c *compare.Comparison) string {
 	how := fmt.Sprintf("%d other rows choose", c.Rows)
 	if c.Folds > 1 {
 		how = fmt.Sprintf("in %d folds", c.Folds)
+	}
+	if c.Shift {
+		return fmt.Sprintf("scores of %s on %d rows that lie outside along the first principal component, the network trained again and posteriors fitted to %d of the others\n", quoted(c.Targets), c.Rows, c.Train)
 	}
 	seen := ""
 	if c.Seen {

@@ -21,6 +21,11 @@ type Options struct {
 	// training of the network held out, where the set is the table of the training; otherwise they are a
 	// tenth of the set, which the network may have seen.
 	Held *data.Set
+	// Shift judges by rows that lie outside of the rows of the training: the tenth of the set that is farthest out along
+	// the first principal component of the inputs. The network is trained again on the other rows, in the way that its
+	// history tells, and all that is fitted to these sees the outer rows no more than the network. A network from
+	// elsewhere is an error.
+	Shift bool
 	// Folds is the number of parts of the rows held out. Each part judges what the other parts have
 	// chosen and calibrated. With 1, one half of the rows judges and the other half chooses. 0 means 1
 	// for 2,000 rows or more, and 2 for fewer rows.
@@ -37,6 +42,7 @@ type Comparison struct {
 	Rows    int      `json:"rows"`    // rows that judge
 	Train   int      `json:"train"`   // rows to which posteriors are fitted
 	Folds   int      `json:"folds"`   // with 1, other rows choose than judge
+	Shift   bool     `json:"shift"`   // the rows that judge lie outside of the others, see [Options]
 	Seen    bool     `json:"seen"`    // the network may have been trained on the rows that judge
 	Level   float64  `json:"level"`   // probability of the intervals
 	Targets []string `json:"targets"` // names of the targets
@@ -101,7 +107,7 @@ type LeftOut struct {
 // the Comparison is nil.
 func Run(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Comparison, error) {
 	start := time.Now()
-	c, err := newContest(m, set, o)
+	c, err := newContest(ctx, m, set, o)
 	if err != nil {
 		return nil, fmt.Errorf("compare: %w", err)
 	}

@@ -149,7 +149,7 @@ func TestCompareFolds(t *testing.T) {
 	if c.get(t, "map").Coverage != nil || sets.Coverage == nil || !(*sets.Coverage > 0.8) || !(*sets.Width >= 0.8 && *sets.Width <= 3) {
 		t.Errorf("sets %+v", sets)
 	}
-	one, err := newContest(m, set, Options{Folds: 4})
+	one, err := newContest(t.Context(), m, set, Options{Folds: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,4 +263,48 @@ func TestPeak(t *testing.T) {
 		t.Errorf("%d bytes of %d", got, 8*len(held))
 	}
 	_ = before[0]
+}
+
+// TestShift: the outer rows judge a network that was trained on the others as the network was, and fits to the same rows.
+func TestShift(t *testing.T) {
+	m, set := trained(t)
+	inner, outer, err := holdout.Outer(set, outerShare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := valla.Train(t.Context(), inner, quickTrain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := Run(t.Context(), m, set, Options{Shift: true, Methods: []string{"temperature", "lla-last-layer"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, held, err := holdout.Split(inner, 0.1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Rows != outer.N() || out.Train != inner.N()-held.N() || out.Folds != 1 || out.Seen || !out.Shift || len(out.Results) != 3 {
+		t.Errorf("%+v", out)
+	}
+	for _, r := range out.Results {
+		want := again
+		switch r.Name {
+		case "temperature":
+			want = calibrated(t, again, held, "temperature")
+		case "lla-last-layer":
+			want = fit(t, again, inner, valla.FitOptions{Settings: &laplace.Settings{Weights: []string{"last-layer"}}})
+		}
+		s, err := want.Evaluate(t.Context(), outer, valla.PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "NLL of "+r.Name, r.NLL, s.NLL(), 1e-9)
+	}
+	elsewhere := *m
+	elsewhere.History = []valla.Event{{Action: valla.ActionWeights}}
+	_, err = Run(t.Context(), &elsewhere, set, Options{Shift: true})
+	oneLine(t, err, "does not tell how the network was trained")
+	_, err = Run(t.Context(), m, set, Options{Shift: true, Held: set})
+	oneLine(t, err, "outer rows judge, or held-out rows")
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
 )
 
 // Defaults of Options.
@@ -28,6 +30,7 @@ type contest struct {
 	train *data.Set    // rows of the fits
 	folds []fold       // divisions of the other rows
 	held  bool         // fits validate with rows of the folds; otherwise each fit holds out rows as it would do alone
+	outer *data.Set    // rows that judge in place of a part of the others; nil without Options.Shift
 	late  []contender  // contenders whose share of the budget was too small
 	out   *Comparison  // result so far
 
@@ -42,7 +45,7 @@ type fold struct {
 }
 
 // newContest checks the options and divides the rows.
-func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
+func newContest(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*contest, error) {
 	o.Budget, o.Level = cmp.Or(o.Budget, defaultBudget), cmp.Or(o.Level, defaultLevel)
 	if err := m.Task.CheckSet(set); err != nil {
 		return nil, err
@@ -57,9 +60,16 @@ func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
 		return nil, settings.Errorf("budget %v, %d folds, memory %d, expected none below 0", o.Budget, o.Folds, o.Memory)
 	case !(o.Level > 0 && o.Level < 1):
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", o.Level)
+	case o.Shift && (o.Held != nil || o.Folds > 1):
+		return nil, settings.Errorf("outer rows judge, or held-out rows in folds: expected one of the two")
 	}
-	c := &contest{m: m.MAP(), o: o, set: set, out: &Comparison{Level: o.Level, Targets: m.Task.Targets()}}
-	pool, err := c.pool(set)
+	c := &contest{m: m.MAP(), o: o, set: set, out: &Comparison{Level: o.Level, Shift: o.Shift, Targets: m.Task.Targets()}}
+	if o.Shift {
+		if err := c.shift(ctx); err != nil {
+			return nil, err
+		}
+	}
+	pool, err := c.pool(c.set)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +78,26 @@ func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
 	}
 	c.out.Train = c.train.N()
 	return c, nil
+}
+
+// outerShare is the share of the rows that lie outside, see Options.Shift.
+const outerShare = 0.1
+
+// shift sets the outer rows aside and trains the network again on the others.
+func (c *contest) shift(ctx context.Context) (err error) {
+	if len(c.m.Task.Inputs.Shape) != 1 {
+		return settings.Errorf("outer rows of inputs of the shape %v, expected a table", c.m.Task.Inputs.Shape)
+	}
+	if c.set, c.outer, err = holdout.Outer(c.set, outerShare); err != nil {
+		return err
+	}
+	report := func(p train.Progress) {
+		if c.o.OnProgress != nil {
+			c.o.OnProgress("the network without outer rows", p)
+		}
+	}
+	c.m, err = c.m.Several(ctx, c.set, 1, report)
+	return err
 }
 
 // pool returns the rows that choose and judge, and keeps the other rows for the fits.
@@ -94,6 +124,9 @@ func (c *contest) divide(pool *data.Set) error {
 	n := min(pool.N(), 2*holdout.MostJudges)
 	order := holdout.Rand(c.o.Seed, holdout.Judges).Perm(pool.N())[:n]
 	k := c.o.Folds
+	if c.outer != nil {
+		k = 1
+	}
 	if k == 0 {
 		if k = 2; n >= foldedRows {
 			k = 1
@@ -102,7 +135,10 @@ func (c *contest) divide(pool *data.Set) error {
 	if c.out.Folds = k; n < max(2, 2*k) {
 		return fmt.Errorf("%d rows held out in %d folds, expected at least two for each: give rows that the network has not seen", n, k)
 	}
-	if k == 1 {
+	switch {
+	case c.outer != nil:
+		c.folds = []fold{{pool, c.outer.Rows(holdout.Spaced(c.outer.N(), holdout.MostJudges))}}
+	case k == 1:
 		c.folds = []fold{{pool.Rows(order[:(n+1)/2]), pool.Rows(order[(n+1)/2:])}}
 	}
 	for i := range k {

@@ -145,7 +145,7 @@ func (e *estimating) Estimate(context.Context, gp.Problem, gp.Run) (gp.Estimate,
 // counts as its share of the budget, and a method whose estimate fails is left out.
 func TestEstimated(t *testing.T) {
 	m, set := trained(t)
-	c, err := newContest(m, set, Options{Budget: 50 * time.Second, Folds: 1})
+	c, err := newContest(t.Context(), m, set, Options{Budget: 50 * time.Second, Folds: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestRound(t *testing.T) {
 		"nothing was left of the budget":                     {name: "a"},
 		"took more than the 1.0 s that it had of the budget": {name: "b", share: time.Second},
 	} {
-		c, err := newContest(m, set, Options{Folds: 1})
+		c, err := newContest(t.Context(), m, set, Options{Folds: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestRound(t *testing.T) {
 		}
 		cancel()
 	}
-	c, err := newContest(m, set, Options{Folds: 1})
+	c, err := newContest(t.Context(), m, set, Options{Folds: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

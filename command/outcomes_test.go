@@ -15,7 +15,8 @@ import (
 )
 
 // TestOutcomesKills kills valla serve with SIGKILL at random moments while labels come in, as many times as the environment
-// variable VALLA_KILLS says, or three times. No label may be lost that has its answer.
+// variable VALLA_KILLS says, or three times. The file of labels is compacted
+// every ten labels. No label may be lost that has its answer.
 func TestOutcomesKills(t *testing.T) {
 	t.Parallel()
 	kills, err := strconv.Atoi(os.Getenv("VALLA_KILLS"))
@@ -29,7 +30,7 @@ func TestOutcomesKills(t *testing.T) {
 	}
 	rng, known := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), 0
 	for range kills {
-		s := serving(t, dir, "--model", "houses.valla", "--outcomes", "labels", "--log", "off")
+		s := serving(t, dir, "--model", "houses.valla", "--outcomes", "labels", "--outcome-rows", "10", "--log", "off")
 		now, ok := postOutcome(s.url, rng.IntN(7))
 		if !ok || now < known+1 {
 			t.Fatalf("%d labels after a start, expected %d or more", now, known+1)
@@ -44,9 +45,16 @@ func TestOutcomesKills(t *testing.T) {
 		}
 		_ = s.cmd.Wait()
 	}
-	s := serving(t, dir, "--model", "houses.valla", "--outcomes", "labels", "--log", "off")
+	s := serving(t, dir, "--model", "houses.valla", "--outcomes", "labels", "--outcome-rows", "10", "--log", "off")
 	if now, ok := postOutcome(s.url, 1); !ok || now < known+1 {
 		t.Errorf("%d labels in the end, expected %d or more", now, known+1)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "labels", "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %q, error %v", files, err)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || bytes.Count(text, []byte("\n")) > 21 {
+		t.Errorf("%d lines, expected 21 at most, error %v", bytes.Count(text, []byte("\n")), err)
 	}
 	t.Logf("%d kills, %d labels", kills, known)
 }

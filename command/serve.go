@@ -56,7 +56,7 @@ queue full gets the status 429.
 
 With --outcomes clients post labels to /models/NAME/outcomes, by the id of a request or with the row.
 The intervals of the level --outcome-level then adapt, so that they hold it whatever happens to the
-data. Labels are on the disk before their answer.
+data. Labels are on the disk before their answer. A browser shows the last weeks at /outcomes.
 
 A file that changes is loaded again. If that fails, the model before goes on answering. SIGHUP loads
 all files at once. After SIGTERM or Ctrl-C the server answers the requests that it has, and ends.
@@ -88,6 +88,7 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for other requests")
 	f.StringVar(&c.o.Outcomes, "outcomes", "", "`FOLDER` for labels that come back, by which intervals adapt (default none)")
 	f.Float64Var(&c.o.OutcomeLevel, "outcome-level", 0.95, "`PROBABILITY` of the intervals that adapt")
+	f.IntVar(&c.o.OutcomeRows, "outcome-rows", 100_000, "`NUMBER` of the last labels that are kept on the disk, at most twice as many, and of predicted rows that wait for labels")
 	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two checks of the files; below 0 means never")
 	f.Var(&c.memory, "memory", "memory for compiled predictions of a model (default a quarter of the free memory, at most 1 GiB)")
 	f.StringVar(&c.tokenFile, "token-file", "", "`FILE` of tokens, one of which clients must send")
@@ -232,7 +233,7 @@ func (c *serveCommand) complete() error {
 
 // checkLimits checks the flags that are numbers and durations.
 func (c *serveCommand) checkLimits() error {
-	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies)} {
+	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "outcome-rows": int64(c.o.OutcomeRows)} {
 		if v < 1 {
 			return settings.Errorf("--%s %d, expected a positive number", name, v)
 		}

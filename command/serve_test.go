@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -263,37 +264,111 @@ func selfSigned(t *testing.T, dir string) *x509.CertPool {
 
 // TestServingDocument runs the commands of docs/serving.md.
 func TestServingDocument(t *testing.T) {
+	dir := servingHouses(t)
+	if asked := runServing(t, dir, "serving.md", "sh", "--model", "houses.valla"); asked < 5 {
+		t.Errorf("%d commands were run", asked)
+	}
+}
+
+// TestOnlineDocument runs the commands of docs/online.md that talk to a server, and those that follow them.
+func TestOnlineDocument(t *testing.T) {
+	dir := servingHouses(t)
+	must(t, dir, "calibrate", "docs/data/houses-held.csv", "--model", "houses.valla", "--method", "conformal", "--out", "calibrated.valla")
+	if asked := runServing(t, dir, "online.md", "sh server", "--model", "houses=calibrated.valla", "--outcomes", "labels", "--outcome-level", "0.95"); asked < 5 {
+		t.Errorf("%d commands were run", asked)
+	}
+}
+
+// servingHouses returns a folder with the model of the README.
+func servingHouses(t *testing.T) (dir string) {
+	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl, which the document uses")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "docs", "serving.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir() // has the model of the README
+	dir = t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "docs", "data"), os.DirFS(filepath.Join("..", "docs", "data"))); err != nil {
 		t.Fatal(err)
 	}
 	must(t, dir, "train", "docs/data/houses.csv", "--target", "price", "--iterations", "50", "--out", "map.valla")
 	must(t, dir, "fit", "docs/data/houses.csv", "--model", "map.valla", "--method", "lla", "--out", "houses.valla")
+	return dir
+}
+
+// runServing runs the blocks of a kind of a page, with a server that has some flags, and returns how many commands it ran.
+func runServing(t *testing.T, dir, page, kind string, flags ...string) (asked int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var s *served
-	asked := 0
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllSubmatch(text, -1) {
+	for _, block := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```").FindAllSubmatch(text, -1) {
 		for _, line := range strings.Split(strings.TrimSpace(string(block[1])), "\n") {
-			if strings.HasPrefix(line, "valla serve ") {
-				s = serving(t, dir, "--model", "houses.valla", "--log", "off")
+			switch words := strings.Fields(line); {
+			case strings.HasPrefix(line, "valla serve "):
+				for _, flag := range flags {
+					if page != "serving.md" && !slices.Contains(words, flag) {
+						t.Errorf("%s: %q lacks %s", page, line, flag)
+					}
+				}
+				s = serving(t, dir, append(flags, "--log", "off")...)
 				continue
-			}
-			cmd := exec.Command("sh", "-c", strings.Replace(line, "http://127.0.0.1:8080", s.url, 1)+" --fail-with-body")
-			cmd.Dir = dir
-			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "mean") && !strings.Contains(string(out), "quantiles") {
-				t.Errorf("%s: %v, %s", line, err, out)
+			case words[0] == "valla":
+				must(t, dir, globbed(t, dir, words[1:])...)
+			default:
+				askServer(t, dir, strings.Replace(line, "http://127.0.0.1:8080", address(s), 1))
 			}
 			asked++
 		}
 	}
-	if asked < 5 || s.end(t) != 0 {
-		t.Errorf("%d commands were run; %s", asked, &s.err)
+	if s.end(t) != 0 {
+		t.Errorf("the server: %s", &s.err)
+	}
+	return asked
+}
+
+// address is the address of a server; "" if none has started.
+func address(s *served) string {
+	if s == nil {
+		return ""
+	}
+	return s.url
+}
+
+// globbed returns words with those that have a * as the paths that match.
+func globbed(t *testing.T, dir string, words []string) (out []string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(w, "*") {
+			out = append(out, w)
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(dir, w))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no file %s, error %v", w, err)
+		}
+		for _, f := range files {
+			f, err = filepath.Rel(dir, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// askServer runs a line of a document in a shell; curl must have an answer with predictions, labels or a page.
+func askServer(t *testing.T, dir, line string) {
+	t.Helper()
+	curl := strings.Contains(line, "curl ")
+	if curl {
+		line += " --fail-with-body"
+	}
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || curl && !regexp.MustCompile("mean|quantiles|limit|<svg").Match(out) {
+		t.Errorf("%s: %v, %s", line, err, out)
 	}
 }

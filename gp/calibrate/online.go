@@ -159,3 +159,21 @@ func (o *Online) remember(score float64) {
 
 // Seen returns the number of labels so far, and how many of them were inside their intervals.
 func (o *Online) Seen() (labels, inside int) { return o.seen, o.inside }
+
+// Conformal returns the last scores as a calibration for intervals of any level. They are scaled so that the interval of the level of o
+// has the limit [Online.Limit]. Other levels have the proportions of the last scores; only the level of o holds whatever happens to the data.
+func (o *Online) Conformal() *Conformal {
+	limit, n := o.Limit(), len(o.sorted)
+	at := o.sorted[min(int(math.Ceil(float64(n+1)*o.level-rounding)), n)-1]
+	c := &Conformal{Scores: make([]float64, n, n+1)}
+	for i, s := range o.sorted {
+		if c.Scores[i] = limit; at > 0 {
+			c.Scores[i] = s / at * limit
+		}
+	}
+	for Enough(len(c.Scores), o.level) != nil { // the level needs more than the last scores
+		c.Scores = append(c.Scores, c.Scores[n-1])
+	}
+	c.Rows = len(c.Scores)
+	return c
+}

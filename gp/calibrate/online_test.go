@@ -1,9 +1,12 @@
 package calibrate_test
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp/calibrate"
@@ -67,6 +70,105 @@ func TestOnline(t *testing.T) {
 	t.Logf("any 500 labels: %.3f to %.3f; fixed: %.3f at least; mean limit %.2f", low, high, lowFixed, width)
 	if low < 0.93 || high > 0.97 || lowFixed > 0.85 {
 		t.Errorf("any 500 labels hold %.3f to %.3f, fixed %.3f", low, high, lowFixed)
+	}
+}
+
+// TestOnlineOthers prints what docs/online.md says of 100 other streams, with VALLA_LONG.
+func TestOnlineOthers(t *testing.T) {
+	if os.Getenv("VALLA_LONG") == "" {
+		t.Skip("VALLA_LONG is not set")
+	}
+	low, high := 1.0, 0.0
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(1000+seed, 1))
+		o, err := calibrate.NewOnline(0.95, plainScores(rng))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held []float64
+		for _, s := range stream(rng) {
+			inside, err := o.Add(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, one(inside))
+		}
+		a, b := windows(held)
+		low, high = min(low, a), max(high, b)
+	}
+	t.Logf("any 500 labels of 100 streams: %.3f to %.3f", low, high)
+	if low < 0.92 || high > 0.98 {
+		t.Error("further than 3 points from 95 %")
+	}
+}
+
+// TestOnlineState: a state that was written goes on with the same bits, and a state that cannot be one changes nothing.
+func TestOnlineState(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	a, err := calibrate.NewOnline(0.9, plainScores(rng)[:40])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b calibrate.Online
+	for i, s := range stream(rng)[3500:5000] {
+		if i%100 == 0 {
+			text, err := json.Marshal(a)
+			if err == nil {
+				err = json.Unmarshal(text, &b)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		one, err := a.Add(s)
+		other, wrong := b.Add(s)
+		if err != nil || wrong != nil || one != other || a.Limit() != b.Limit() {
+			t.Fatalf("label %d: limits %v and %v, errors %v, %v", i, a.Limit(), b.Limit(), err, wrong)
+		}
+	}
+	good, err := json.Marshal(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{`"level":0.9`, `"level":1`}, {`"alphas":[`, `"alphas":[7,`}, {`"weights":[`, `"weights":[-1,`}, {`"last":[`, `"last":[-1,`}, {`"next":`, `"next":-9,"x":`}, {`"inside":`, `"inside":9`}} {
+		bad := strings.Replace(string(good), c[0], c[1], 1)
+		if err := json.Unmarshal([]byte(bad), &b); err == nil || bad == string(good) {
+			t.Errorf("%s was read", c[1])
+		}
+	}
+	if b.Limit() != a.Limit() || b.Level() != 0.9 {
+		t.Error("a wrong state has changed the intervals")
+	}
+}
+
+// TestOnlineConformal: the interval of the level has the limit, and other levels have the proportions of the last scores.
+func TestOnlineConformal(t *testing.T) {
+	for _, level := range []float64{0.5, 0.9, 0.995, 0.999} {
+		o, err := calibrate.NewOnline(level, plainScores(rand.New(rand.NewPCG(4, 1))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 700 {
+			if _, err := o.Add(float64(i % 50)); err != nil {
+				t.Fatal(err)
+			}
+			c := o.Conformal()
+			q, err := c.Quantile(0, level)
+			if err != nil || math.Abs(q-o.Limit()) > 1e-12*q || c.Check(1) != nil {
+				t.Fatalf("level %g: quantile %g, limit %g, errors %v, %v", level, q, o.Limit(), err, c.Check(1))
+			}
+		}
+		half, err := o.Conformal().Quantile(0, level/2)
+		if want := level / 2 * 50 * o.Limit() / (level * 50); level < 0.99 && (err != nil || math.Abs(half-want) > 1) {
+			t.Errorf("level %g: %g, expected %g", level/2, half, want)
+		}
+	}
+	o, err := calibrate.NewOnline(0.9, make([]float64, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, err := o.Conformal().Quantile(0, 0.5); q != 0 || err != nil {
+		t.Errorf("scores of 0: %g, error %v", q, err)
 	}
 }
 

@@ -49,6 +49,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
 	mux.HandleFunc("POST /outcomes", s.guarded(s.answering(s.outcomes)))
 	mux.HandleFunc("POST /models/{model}/outcomes", s.guarded(s.answering(s.outcomes)))
+	for _, path := range []string{"GET /outcomes", "GET /models/{model}/outcomes"} {
+		mux.HandleFunc(path, s.forBrowsers(s.guarded(s.showWeeks)))
+	}
 	mux.HandleFunc("GET /metrics", s.guarded(plainly(promhttp.HandlerFor(s.o.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP)))
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /page.js", asset("page.js", "text/javascript; charset=utf-8"))
@@ -348,6 +351,25 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 	return a, nil
 }
 
+// adapted returns the predictions for the rows in, whose intervals and quantiles adapt to the outcomes where the model takes some. The predictions
+// are kept under an id for their labels.
+func (s *Server) adapted(q *request, id string, in rows, o valla.PredictOptions) (*answer, error) {
+	a, err := s.predict(q, in, o)
+	by := q.version.outcomes
+	if err != nil || by == nil {
+		return a, err
+	}
+	by.keep(id, kept{a.p, in.x})
+	a.p = by.adapted(a.p)
+	lower, upper, err := a.p.Interval(s.o.OutcomeLevel)
+	width := 0.0
+	for i := range lower {
+		width += (upper[i] - lower[i]) / float64(len(lower))
+	}
+	s.o.metrics.width.WithLabelValues(q.name).Set(width)
+	return a, err
+}
+
 // unusual counts the rows with a larger latent standard deviation than 99 % of the training rows.
 func (v *version) unusual(g gp.Gaussian) int {
 	if v.usual == 0 {
@@ -402,7 +424,11 @@ func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 	if err := q.memory.take(q.answerBytes(in.n, float64(in.n)*numbers, outputBytes)); err != nil {
 		return nil, err
 	}
-	a, err := s.predict(q, in, linkOf(r.Parameters))
+	id := q.id
+	if requestID(r.ID) == r.ID { // else a client could not name it
+		id = r.ID
+	}
+	a, err := s.adapted(q, id, in, linkOf(r.Parameters))
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ type Options struct {
 	// Outcomes is a folder for labels that come back, by which intervals of probability OutcomeLevel adapt; "" means none.
 	Outcomes     string
 	OutcomeLevel float64 // see Outcomes; 0 means 0.95
+	// OutcomeRows is the number of the last labels that the file of a version keeps at least; it keeps at most twice as many. It is also the
+	// most predicted rows that wait for labels by id. 0 means 100,000.
+	OutcomeRows int
 
 	Reload time.Duration // time between two checks of the files; 0 means 2 s, below 0 never
 	// Tokens are the accepted values of "Authorization: Bearer TOKEN". If there are none, every
@@ -51,7 +54,8 @@ type Options struct {
 	Log    *slog.Logger // log of requests; nil means none
 	Tracer trace.Tracer // tracer of OpenTelemetry with the name TracerName; nil means none
 
-	metrics *metrics // metrics of the server
+	metrics *metrics         // metrics of the server
+	now     func() time.Time // clock of the labels; nil means time.Now
 }
 
 // complete returns the options with defaults filled in.
@@ -68,6 +72,10 @@ func (o Options) complete() Options {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Tracer == nil {
 		o.Tracer = noop.NewTracerProvider().Tracer(TracerName)
+	}
+	o.OutcomeRows = cmp.Or(o.OutcomeRows, 100_000)
+	if o.now == nil {
+		o.now = time.Now
 	}
 	o.metrics = newMetrics()
 	return o

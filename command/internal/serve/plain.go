@@ -43,7 +43,7 @@ func (s *Server) plain(q *request) error {
 		return err
 	}
 	link := task.Link(q.r.URL.Query().Get("link"))
-	a, err := s.predict(q, in, valla.PredictOptions{Link: link})
+	a, err := s.adapted(q, q.id, in, valla.PredictOptions{Link: link})
 	if err != nil {
 		return err
 	}
@@ -51,44 +51,10 @@ func (s *Server) plain(q *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.adapt(q, a, table, o.Level); err != nil {
-		return err
-	}
 	if strings.Contains(q.r.Header.Get("Accept"), "text/csv") {
 		return q.sendCSV(table)
 	}
 	q.sendObjects(table)
-	return nil
-}
-
-// adapt puts intervals that adapt to the outcomes in place of those of the model, where the model takes outcomes and the level is
-// theirs. It keeps the predictions for the labels of the request.
-func (s *Server) adapt(q *request, a *answer, table *listing.Predictions, level float64) error {
-	o := q.version.outcomes
-	if o == nil {
-		return nil
-	}
-	o.remember(q.id, &a.p)
-	if level != s.o.OutcomeLevel {
-		return nil
-	}
-	lower, upper, err := o.interval(&a.p, level)
-	if err != nil {
-		return err
-	}
-	width := 0.0
-	for i := range lower {
-		width += (upper[i] - lower[i]) / float64(len(lower))
-	}
-	s.o.metrics.width.WithLabelValues(q.name).Set(width)
-	for k, c := range table.Columns {
-		switch c.Name {
-		case "lower":
-			table.Columns[k].Values = lower
-		case "upper":
-			table.Columns[k].Values = upper
-		}
-	}
 	return nil
 }
 

@@ -53,7 +53,7 @@ func statusOf(err error) (status int, message string) {
 // refuse answers with the status and the message of an error.
 func refuse(w http.ResponseWriter, err error) {
 	status, message := statusOf(err)
-	if errors.Is(err, errToken) {
+	if errors.Is(err, errToken) && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {

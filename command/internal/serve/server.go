@@ -167,7 +167,7 @@ func (s *Server) collect(h *hosted, v *version) (err error) {
 		h.outcomes = map[string]*outcomes{}
 	}
 	if h.outcomes[v.hash] == nil {
-		if h.outcomes[v.hash], err = openOutcomes(s.o.Outcomes, v, s.o.OutcomeLevel); err != nil {
+		if h.outcomes[v.hash], err = openOutcomes(v, s.o); err != nil {
 			delete(h.outcomes, v.hash)
 			return err
 		}

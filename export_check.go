@@ -45,16 +45,20 @@ func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
 }
 
 // randomRows returns n rows in the units of the data: bytes, or numbers with the means and standard deviations of the scaling of the
-// inputs. Numbers for a network that was made for bytes are bytes divided by 255.
+// inputs. Numbers for a network that was made for bytes are bytes divided by 255. Columns of whole numbers, such as words and
+// categories, have values that the rows of the fit have.
 func (m *Model) randomRows(n int, bytes bool) *tensor.Dense {
 	rng, in := rand.New(rand.NewPCG(uint64(n), 1)), m.Task.Inputs
 	size := tensor.Shape(in.Shape).TotalSize()
 	v, pixels, run := make([]float64, n*size), make([]uint8, n*size), size/in.Shape[0]
+	whole := m.wholeValues(size)
 	for i := range v {
 		v[i], pixels[i] = rng.NormFloat64(), uint8(rng.IntN(256))
 		switch {
 		case in.Bytes:
 			v[i] = float64(pixels[i]) / 255
+		case whole[i%size] != nil:
+			v[i] = whole[i%size][rng.IntN(len(whole[i%size]))]
 		case in.Mean != nil:
 			c := i / run % len(in.Mean)
 			v[i] = in.Mean[c] + in.Std[c]*v[i]
@@ -65,6 +69,18 @@ func (m *Model) randomRows(n int, bytes bool) *tensor.Dense {
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(pixels))
 	}
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+}
+
+// wholeValues returns, for each column of the inputs of a size, some of the values that the rows of a fit have where all of
+// them are whole numbers; nil for other columns, and where the file does not tell.
+func (m *Model) wholeValues(size int) [][]float64 {
+	all := make([][]float64, size)
+	for j, p := range m.Profile() {
+		if !slices.ContainsFunc(p.Quantiles, func(x float64) bool { return x != math.Trunc(x) }) {
+			all[j] = p.Quantiles
+		}
+	}
+	return all
 }
 
 // compareExport compares the outputs of the file at path with the predictions of the model, and notes the differences.

@@ -187,6 +187,25 @@ func TestGalleryMethods(t *testing.T) {
 	}
 }
 
+// TestGalleryExport: networks of words and of categories are exported without rows. The file is compared at words that
+// occur in the rows of the fit, at which the outputs are defined and differ.
+func TestGalleryExport(t *testing.T) {
+	for _, name := range []string{"text", "embeddings"} {
+		path, set, _ := gallery(t, name)
+		m, err := valla.FromWeights(t.Context(), path, set, galleryOptions(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fitted, err := m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{Weights: []string{"last-layer"}}, Law: "gaussian"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fitted.Export(t.Context(), filepath.Join(t.TempDir(), "m.onnx"), valla.ExportOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // checkGalleryMeans compares the means of a model's predictions, or the logits, with PyTorch's outputs.
 func checkGalleryMeans(t *testing.T, method string, m *valla.Model, set *data.Set, y *tensor.Dense) {
 	t.Helper()

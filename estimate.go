@@ -33,6 +33,11 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	}
 	after := (usual + judging + float64(gp.EngineInputs(cost.RowBytes))) * cost.Row // the engine runs once at first
 	after += gp.HandledSeconds(usual+4*judging, m.Task.Size())                      // the network alone is judged, too, see rivals
+	alone, err := passSeconds(p)
+	if err != nil {
+		return err
+	}
+	after += alone
 	cost.Seconds += after
 	if cost.LongerSeconds > 0 {
 		cost.LongerSeconds += after
@@ -41,6 +46,20 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	cost.Bytes = programBytes() + taken + used + used/8 // garbage: between none and a quarter of what is used
 	o.OnEstimate(cost)
 	return nil
+}
+
+// passSeconds returns how long the network alone takes after a fit: at rows of the fit for warnings, and at held-out rows
+// for its rivals.
+func passSeconds(p gp.Problem) (float64, error) {
+	cost, err := gp.ForwardCost(p)
+	rows := min(p.Train.N(), mostWarned)
+	if p.Validation != nil {
+		rows += min(p.Validation.N(), holdout.MostJudges)
+	}
+	var plan gp.Plan
+	plan.Run(cost, float64(rows))
+	all, err := plan.Estimate(err)
+	return all.Seconds, err
 }
 
 // programBytes returns the memory of the program's file: the pages that are read already, and those that a fit will read. A fit

@@ -15,13 +15,13 @@ type Point struct {
 	Dtype tensor.Dtype   // of the network
 }
 
-// pointBatch is the number of inputs that a Point evaluates at a time.
+// pointBatch is the number of inputs that a Point evaluates at a time, at most.
 const pointBatch = 250
 
 // Mean returns the network's outputs [N,C] at each of the inputs x [N,…], float64.
 func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error) {
 	b := graph.NewBuilder(p.Dtype)
-	xn := b.Input("x", append([]int{pointBatch}, x.Shape()[1:]...)...)
+	xn := b.Input("x", append([]int{max(1, min(pointBatch, x.Shape()[0]))}, x.Shape()[1:]...)...)
 	f, err := graph.NewBatched(b, xn, p.Net.Forward(b, xn))
 	if err != nil {
 		return nil, err

@@ -13,6 +13,33 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// counting notes how many examples a network is written for.
+type counting struct {
+	layers.Network
+	examples *int
+}
+
+func (c counting) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	*c.examples = x.Shape()[0]
+	return c.Network.Forward(b, x)
+}
+
+// TestPointFew: the means of a few inputs are not computed for a whole batch.
+func TestPointFew(t *testing.T) {
+	net, err := layers.MLP{Inputs: 2, Outputs: 3}.New(tensor.Float64, rand.New(rand.NewPCG(2, 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]int{1: 1, 6: 6, pointBatch + 1: pointBatch} {
+		got := 0
+		p := Point{counting{net, &got}, tensor.Float64}
+		mean, err := p.Mean(context.Background(), tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(n, 2)))
+		if err != nil || mean.Shape()[0] != n || got != want {
+			t.Errorf("%d inputs: error %v, means %v, computed for %d inputs, expected %d", n, err, mean, got, want)
+		}
+	}
+}
+
 // TestPoint: means are the network's, by plain loops, for more inputs than a batch.
 func TestPoint(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 3))

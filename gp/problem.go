@@ -44,14 +44,19 @@ type Problem struct {
 // ForwardFlops returns how many floating-point operations the network takes for one example: what a
 // pass back through the network, a Jacobian and a prediction cost is in proportion to it.
 func ForwardFlops(p Problem) (int, error) {
+	cost, err := ForwardCost(p)
+	return int(cost.Each.Products + cost.Each.Elements), err
+}
+
+// ForwardCost returns the cost of the network's outputs at one example.
+func ForwardCost(p Problem) (graph.Cost, error) {
 	b := graph.NewBuilder(p.Dtype())
 	x := b.Input("x", append([]int{1}, p.Train.X.Shape()[1:]...)...)
 	out := p.Net.Forward(b, x)
 	if err := b.Err(); err != nil {
-		return 0, err
+		return graph.Cost{}, err
 	}
-	cost, err := graph.CostOf(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
-	return int(cost.Each.Products + cost.Each.Elements), err
+	return graph.CostOf(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
 }
 
 // Examples are inputs X [N,…] and targets Y [N,W·C] in the network's units and element type, where W is

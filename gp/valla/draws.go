@@ -48,9 +48,9 @@ func (n *natural) drawn(ctx context.Context, e gp.Examples, size int) (*draws, e
 // scores returns for each example the sum of the sizes of its outputs, by which mini-batches are
 // drawn.
 func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) {
-	c, scores := n.outputs, make([]float64, e.N())
+	c, scores, batch := n.outputs, make([]float64, e.N()), min(predictBatch, e.N())
 	b := graph.NewBuilder(n.dt)
-	xn := b.Input("x", append([]int{predictBatch}, e.X.Shape()[1:]...)...)
+	xn := b.Input("x", append([]int{batch}, e.X.Shape()[1:]...)...)
 	mean := n.p.Net.Forward(b, xn)
 	if b.Err() != nil {
 		return nil, b.Err()
@@ -59,7 +59,7 @@ func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	lik, err := steps.NewDataTerm(n.lik, n.alpha, predictBatch, c, n.dt)
+	lik, err := steps.NewDataTerm(n.lik, n.alpha, batch, c, n.dt)
 	if err != nil {
 		return nil, err
 	}

@@ -192,12 +192,12 @@ func TestPassMemory(t *testing.T) {
 	f, x, _ := imageFit(t, 7, 5)
 	p := newPosterior(f.Net, f.Layer)
 	p.limit = 1 << 20
-	if _, err := p.kernelPass(x.Shape()[1:]); err != nil {
+	if _, err := p.kernelPass(x.Shape()); err != nil {
 		t.Errorf("an input beyond the default: error %v", err)
 	}
 	p.limitMemory(1 << 20)
 	var refused *graph.MemoryError
-	if _, err := p.kernelPass(x.Shape()[1:]); !errors.As(err, &refused) {
+	if _, err := p.kernelPass(x.Shape()); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
 }

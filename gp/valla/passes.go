@@ -47,7 +47,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if s.frame, err = n.presentFrame(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	s.each, _, err = n.evaluation(from.Z.Value.Shape()[1:])
+	s.each, _, err = n.evaluation(from.Z.Value.Shape()[1:], predictBatch)
 	if err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}

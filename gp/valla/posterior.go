@@ -50,9 +50,9 @@ const (
 	largeBatch   = predictBatch / 10
 )
 
-// batched compiles the pass that write writes for as many inputs at a time as limit bytes allow; 0
-// is no limit. It returns that number, too.
-func batched(what string, limit int64, write func(size int) (graph.Pass, error)) (f *graph.Batched, size int, err error) {
+// batched compiles the pass that write writes for as many inputs at a time as limit bytes allow, and no more than there
+// are; 0 is no limit. It returns that number, too.
+func batched(what string, inputs int, limit int64, write func(size int) (graph.Pass, error)) (f *graph.Batched, size int, err error) {
 	var p graph.Pass
 	need := func(size int) (int64, error) {
 		var err error
@@ -62,7 +62,7 @@ func batched(what string, limit int64, write func(size int) (graph.Pass, error))
 		bytes, err := graph.Plan(p.Builder, p.Outputs, graph.Options{Varying: []*graph.Node{p.X}})
 		return int64(bytes) + p.Beside, err
 	}
-	size, bytes, err := graph.Tile(what, predictBatch, limit, need)
+	size, bytes, err := graph.Tile(what, max(1, min(predictBatch, inputs)), limit, need)
 	if err == nil && bytes > largeProgram && size > largeBatch {
 		size = largeBatch
 		_, err = need(size)

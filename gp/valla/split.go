@@ -99,7 +99,7 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 
 // eachPrediction calls visit with the covariances and k̂ of n inputs of x [N,…] from number first on.
 func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit func(q *predictions, first, n int)) error {
-	f, err := p.kernelPass(x.Shape()[1:])
+	f, err := p.kernelPass(x.Shape())
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit f
 	})
 }
 
-// kernelPass compiles κ̂ and k̂ for inputs of a shape. A single input may need more than the limit
+// kernelPass compiles κ̂ and k̂ for inputs [N,…]. A single input may need more than the limit
 // unless the limit is firm.
 func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
 	write := func(size int) (graph.Pass, error) {
 		b := p.builder()
-		pass := graph.Pass{Builder: b, X: b.Input("x", append([]int{size}, shape...)...)}
+		pass := graph.Pass{Builder: b, X: b.Input("x", append([]int{size}, shape[1:]...)...)}
 		if pass.Outputs = p.kernels(b, pass.X); b.Err() != nil {
 			return pass, b.Err()
 		}
@@ -130,7 +130,7 @@ func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
 		}
 		return pass, nil
 	}
-	f, _, err := batched("a prediction", p.limit, write)
+	f, _, err := batched("a prediction", shape[0], p.limit, write)
 	if beyond := (*graph.MemoryError)(nil); p.firm || !errors.As(err, &beyond) {
 		return f, err
 	} else if err := graph.CheckMemory("a prediction", beyond.Need); err != nil {

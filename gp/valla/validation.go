@@ -50,7 +50,7 @@ func (v *validation) bound(n *natural) int {
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
 	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), temperatures: n.temperatures()}
-	each, size, err := n.evaluation(held.X.Shape()[1:])
+	each, size, err := n.evaluation(held.X.Shape()[1:], held.N())
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func (n *natural) temperatures() []float64 {
 	return []float64{1}
 }
 
-// evaluation compiles the network, the diagonals of κ̂ and k̂ for inputs of a shape, as many at a
+// evaluation compiles the network, the diagonals of κ̂ and k̂ for so many inputs of a shape, as many at a
 // time as the memory allows, and returns how many that are.
-func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
+func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
 	l := n.layer
-	return batched("the validation of a natural-gradient fit", (n.memory+1)/2, func(size int) (graph.Pass, error) {
+	return batched("the validation of a natural-gradient fit", inputs, (n.memory+1)/2, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(n.dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
 		outputs := []*graph.Node{n.p.Net.Forward(b, x), gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}

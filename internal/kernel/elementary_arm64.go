@@ -14,7 +14,7 @@ func elementary64(dst, src *float64, n int, f elementary)
 // has to use the plain loop.
 func fastElementary[T Float](f elementary, dst, src []T) bool {
 	n := len(dst)
-	if n == 0 || simd == none || f >= erfOf {
+	if n == 0 || simd == none || f >= sinOf {
 		return false
 	}
 	if sizeOf[T]() == 4 {

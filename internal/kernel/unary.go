@@ -16,15 +16,14 @@ const (
 	logOf
 	softplusOf
 	sigmoidOf
-	erfOf // erfOf, sinOf and cosOf have no assembly
-	sinOf
+	sinOf // sinOf and cosOf have no assembly
 	cosOf
 )
 
 // definitions are the functions that the plain loops call.
 var definitions = [...]func(float64) float64{
 	tanhOf: math.Tanh, expOf: exp, logOf: log, softplusOf: softplus, sigmoidOf: sigmoid,
-	erfOf: math.Erf, sinOf: math.Sin, cosOf: math.Cos,
+	sinOf: math.Sin, cosOf: math.Cos,
 }
 
 // elementwise sets dst = fn(src), by assembly where the function has assembly. The plain loop computes
@@ -84,7 +83,10 @@ func Softplus[T Float](dst, src []T) { elementwise(softplusOf, dst, src) }
 func Sigmoid[T Float](dst, src []T) { elementwise(sigmoidOf, dst, src) }
 
 // Erf computes the error function.
-func Erf[T Float](dst, src []T) { elementwise(erfOf, dst, src) }
+func Erf[T Float](dst, src []T) {
+	checkLength(len(dst), len(src))
+	erf(dst, src)
+}
 
 // Sin computes the sine of x in radians.
 func Sin[T Float](dst, src []T) { elementwise(sinOf, dst, src) }

@@ -224,6 +224,11 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	each := n.outputs
 	if f.s.BatchSize < f.p.Train.N() {
 		n.picks = n.newPicks(fewOutputs)
+		alone, err := gp.ForwardCost(f.p) // for the scores by which mini-batches are drawn
+		if err != nil {
+			return err
+		}
+		plan.Run(alone, float64(f.p.Train.N()))
 	}
 	if n.picks != nil {
 		each = n.picks.each
@@ -274,7 +279,8 @@ const rungCalls = 40
 // spectra is about how many multiplications a step takes for each rung, over M³.
 const spectra = 8
 
-// planValidation counts all validations of a fit whose step takes the given cost, so many times.
+// planValidation counts all validations of a fit whose step takes the given cost, so many times, and the scan before the
+// first step.
 func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, rungs, m int) error {
 	size := min(predictBatch, n.p.Validation.N())
 	examples, cost, err := n.evaluated(size)
@@ -292,6 +298,11 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	plan.Hold(cost.Bytes + gp.Numbers(examples, n.outputs, m+n.outputs))
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
 	plan.Run(cost, checks*rows/float64(examples))
+	if rungs > 1 {
+		most := max(1, scannedOutputs/n.outputs)
+		seen := min(n.p.Train.N(), scanned, most) + min(int(rows), most)
+		plan.Run(cost, float64(seen)/float64(examples))
+	}
 	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * float64(rungs+1))
 	return n.planTerms(plan, 1, examples, 1, checks*math.Ceil(rows/float64(examples))*float64(rungs*len(n.temperatures())+1))
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,17 +19,18 @@ import (
 
 // parquetRows is the source of a Parquet file.
 type parquetRows struct {
-	path   string              // of the file, for messages
-	file   *os.File            // is closed with the stream; nil in tests
-	table  *parquet.File       // the description of the file
-	micros bool                // says that timestamps are numbers
-	group  int                 // the number of the row group
-	end    int                 // that after the last row group
-	left   int64               // rows of it
-	row    int                 // the number of the next row in the file
-	open   []*tablefile.Column // of the group, for the columns in use
-	kinds  []parquetKind       // of the columns in use
-	buffer []parquet.Value     // memory for the values of a column
+	path   string          // of the file, for messages
+	file   *os.File        // is closed with the stream; nil in tests
+	table  *parquet.File   // the description of the file
+	micros bool            // says that timestamps are numbers
+	group  int             // the number of the row group
+	end    int             // that after the last row group
+	left   int64           // rows of it
+	row    int             // the number of the next row in the file
+	leaves []parquetLeaf   // of the columns of the stream
+	open   []parquetChunk  // of the group, for the columns in use
+	kinds  []parquetKind   // of the columns in use
+	buffer []parquet.Value // memory for the values of a column
 }
 
 // parquetKind says how the values of a column become cells: value returns a number, or the
@@ -60,9 +62,10 @@ func parquetStream(path string, content *io.SectionReader) (*Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Stream{Path: path, Rows: max(0, table.NumRows()), source: &parquetRows{path: path, table: table, group: -1, end: len(table.RowGroups())}}
-	for _, c := range table.Schema().Columns() {
-		s.Columns = append(s.Columns, strings.Join(c, "."))
+	p := &parquetRows{path: path, table: table, group: -1, end: len(table.RowGroups())}
+	s := &Stream{Path: path, Rows: max(0, table.NumRows()), source: p}
+	for at := range table.Schema().Columns() {
+		s.Columns = append(s.Columns, p.columns(at)...)
 	}
 	if err := unique(s.Columns); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -107,8 +110,13 @@ func (p *parquetRows) nextGroup(b *batch) error {
 	g := groups[p.group]
 	p.left = max(0, g.NumRows())
 	chunks := g.ColumnChunks()
-	for _, u := range b.use {
-		p.open = append(p.open, tablefile.NewColumn(chunks[u.at]))
+	for j, u := range b.use {
+		leaf := p.leaves[u.at]
+		i := slices.IndexFunc(p.open, func(c parquetChunk) bool { return c.at == leaf.at })
+		if i < 0 {
+			i, p.open = len(p.open), append(p.open, parquetChunk{Column: tablefile.NewColumn(chunks[leaf.at]), parquetLeaf: leaf})
+		}
+		p.open[i].uses = append(p.open[i].uses, j)
 	}
 	return nil
 }
@@ -116,16 +124,17 @@ func (p *parquetRows) nextGroup(b *batch) error {
 // rows adds n rows of the group.
 func (p *parquetRows) rows(b *batch, n int) error {
 	k := len(b.use)
-	p.buffer = append(p.buffer[:0], make([]parquet.Value, n)...)
 	from := len(b.values)
 	b.values = append(b.values, make([]float64, n*k)...)
-	for j, c := range p.open {
-		if err := c.Fill(p.buffer); err != nil {
-			err = fmt.Errorf("column %q, rows %d to %d: %w", b.use[j].name, p.row, p.row+n-1, err)
-			return fmt.Errorf("%s: %w", p.path, tablefile.Corrupt(err))
+	for _, c := range p.open {
+		p.buffer = append(p.buffer[:0], make([]parquet.Value, n*c.width)...)
+		if err := p.fill(b.use[c.uses[0]].name, c, n); err != nil {
+			return err
 		}
-		for i, v := range p.buffer {
-			b.values[from+i*k+j] = p.cell(b, j, i, v)
+		for _, j := range c.uses {
+			for i := range n {
+				b.values[from+i*k+j] = p.cell(b, j, i, p.buffer[i*c.width+p.leaves[b.use[j].at].place])
+			}
 		}
 	}
 	b.n, p.row, p.left = b.n+n, p.row+n, p.left-int64(n)
@@ -170,9 +179,10 @@ func (p *parquetRows) close() {
 func kindsOf(p *parquetRows, b *batch) ([]parquetKind, error) {
 	kinds := make([]parquetKind, 0, len(b.use))
 	for _, u := range b.use {
-		leaf, _ := p.table.Schema().Lookup(p.table.Schema().Columns()[u.at]...)
+		at := p.leaves[u.at]
+		leaf, _ := p.table.Schema().Lookup(p.table.Schema().Columns()[at.at]...)
 		kind := parquetKind{}
-		if leaf.Node != nil && leaf.MaxRepetitionLevel == 0 {
+		if leaf.Node != nil && (leaf.MaxRepetitionLevel == 0 || at.list) {
 			kind = kindOfType(leaf.Node.Type(), p.micros)
 		}
 		if kind.value == nil {

@@ -96,6 +96,7 @@ var level = map[string]int{
 	"cmd":                          16,
 	"data/internal/gunzip":         0,
 	"internal/coverage":            9,
+	"internal/portable":            0,
 	"internal/release":             16,
 	"internal/audit":               3,
 }

@@ -162,7 +162,7 @@ func TestAcquireLearns(t *testing.T) {
 			rows, rng := upTo(30), rand.New(rand.NewPCG(seed, 3))
 			m := learned(t, pool, rows, seed)
 			for range 3 {
-				rows = append(rows, more(t, m, pool, rows, by, rng)...)
+				rows = append(rows, more(t, m, pool, rows, 10, by, rng)...)
 				m = learned(t, pool, rows, seed)
 			}
 			even[by] = append(even[by], rootMeanSquare(t, m, wave(1000, 500+seed)))
@@ -191,17 +191,17 @@ func gainOver(t *testing.T, where string, by gp.Criterion, rmse map[gp.Criterion
 	return gain, se
 }
 
-// more are ten more rows of the pool, which are not among rows.
-func more(t *testing.T, m *Model, pool *data.Set, rows []int, by gp.Criterion, rng *rand.Rand) (out []int) {
+// more are n more rows of the pool, which are not among rows.
+func more(t *testing.T, m *Model, pool *data.Set, rows []int, n int, by gp.Criterion, rng *rand.Rand) (out []int) {
 	t.Helper()
 	left := slices.DeleteFunc(upTo(pool.N()), func(i int) bool { return slices.Contains(rows, i) })
 	if by == "random" {
-		for _, k := range rng.Perm(len(left))[:10] {
+		for _, k := range rng.Perm(len(left))[:n] {
 			out = append(out, left[k])
 		}
 		return out
 	}
-	chosen, err := m.Acquire(t.Context(), pool.Rows(left).X, AcquireOptions{Rows: 10, By: by})
+	chosen, err := m.Acquire(t.Context(), pool.Rows(left).X, AcquireOptions{Rows: n, By: by})
 	if err != nil {
 		t.Fatal(err)
 	}

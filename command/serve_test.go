@@ -274,7 +274,7 @@ func TestServingDocument(t *testing.T) {
 func TestOnlineDocument(t *testing.T) {
 	dir := servingHouses(t)
 	must(t, dir, "calibrate", "docs/data/houses-held.csv", "--model", "houses.valla", "--method", "conformal", "--out", "calibrated.valla")
-	if asked := runServing(t, dir, "online.md", "sh server", "--model", "houses=calibrated.valla", "--outcomes", "labels", "--outcome-level", "0.95"); asked < 5 {
+	if asked := runServing(t, dir, "online.md", "sh server", "--model", "houses=calibrated.valla", "--outcomes", "labels", "--outcome-level", "0.95"); asked < 6 {
 		t.Errorf("%d commands were run", asked)
 	}
 }
@@ -314,7 +314,9 @@ func runServing(t *testing.T, dir, page, kind string, flags ...string) (asked in
 				s = serving(t, dir, append(flags, "--log", "off")...)
 				continue
 			case words[0] == "valla":
-				must(t, dir, globbed(t, dir, words[1:])...)
+				if r := run(t, dir, globbed(t, dir, words[1:])...); r.code != 0 {
+					t.Errorf("%s: exit code %d, %s", line, r.code, r.stderr)
+				}
 			default:
 				askServer(t, dir, strings.Replace(line, "http://127.0.0.1:8080", address(s), 1))
 			}

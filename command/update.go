@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/command/internal/serve"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 )
@@ -32,6 +33,9 @@ and lla with the structure lowrank. The method valla takes rows after a fit of a
 --alpha 0. The error bars shrink near the new rows; predictions change if sfr was fitted with
 --own-mean; otherwise they remain the outputs of the network.
 
+DATA may be a file .jsonl of labels that valla serve --outcomes has collected for this version of
+the model.
+
 The report has the negative log-likelihood (NLL) of the new rows before they were added, and
 after.`,
 		Example: `  valla fit houses.csv --model map.valla --method sfr --own-mean --out houses.valla
@@ -56,7 +60,7 @@ func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := readSet(cmd, m, data.TableReader{}, args[0], 0)
+	set, err := c.rows(cmd, m, args[0])
 	if err != nil {
 		return err
 	}
@@ -68,4 +72,12 @@ func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	w := work{out: c.out, asJSON: c.asJSON}
 	return w.save(cmd, updated, nil)
+}
+
+// rows returns the rows of a table, or of a file of labels that valla serve has collected.
+func (c *updateCommand) rows(cmd *cobra.Command, m *valla.Model, path string) (*data.Set, error) {
+	if serve.IsOutcomes(path) {
+		return serve.OutcomeRows(path, m, c.model)
+	}
+	return readSet(cmd, m, data.TableReader{}, path, 0)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
@@ -181,6 +182,43 @@ func TestGalleryCommands(t *testing.T) {
 		if fixture.Long() {
 			fmt.Println(line)
 		}
+	}
+}
+
+// listedRow is a row of the network embeddings in a Parquet file, with a list for the input of several numbers.
+type listedRow struct {
+	Shop int64     `parquet:"shop"`
+	X    []float64 `parquet:"x,list"`
+	Day  int64     `parquet:"day"`
+	Y    float64   `parquet:"y"`
+}
+
+// TestGalleryLists: a Parquet file with lists for an input, in any order of the columns, gives the predictions that an
+// archive of arrays gives.
+func TestGalleryLists(t *testing.T) {
+	dir, set := t.TempDir(), galleryData(t, "embeddings", 50)
+	if err := npy.WriteArchive(filepath.Join(dir, "rows.npz"), set.names, set.arrays); err != nil {
+		t.Fatal(err)
+	}
+	a := map[string]*tensor.Dense{}
+	for i, name := range set.names {
+		a[name] = set.arrays[i]
+	}
+	rows, x := make([]listedRow, 50), graph.Floats(a["x"])
+	day, shop, y := a["day"].Data().([]int64), a["shop"].Data().([]int64), graph.Floats(a["y"])
+	for i := range rows {
+		rows[i] = listedRow{shop[i], x[i*len(x)/50 : (i+1)*len(x)/50], day[i], y[i]}
+	}
+	if err := parquet.WriteFile(filepath.Join(dir, "rows.parquet"), rows); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, file := range []string{"rows.npz", "rows.parquet"} {
+		must(t, dir, "fit", file, "--network", galleryFile(t, "embeddings"), "--target", "y", "--method", "lla", "--weights", "last-layer", "--out", "m.valla")
+		out = append(out, must(t, dir, "predict", file, "--model", "m.valla"))
+	}
+	if out[0] != out[1] {
+		t.Errorf("predictions of the archive:\n%.300s\nof the Parquet file:\n%.300s", out[0], out[1])
 	}
 }
 

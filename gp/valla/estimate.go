@@ -224,11 +224,6 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	each := n.outputs
 	if f.s.BatchSize < f.p.Train.N() {
 		n.picks = n.newPicks(fewOutputs)
-		alone, err := gp.ForwardCost(f.p) // for the scores by which mini-batches are drawn
-		if err != nil {
-			return err
-		}
-		plan.Run(alone, float64(f.p.Train.N()))
 	}
 	if n.picks != nil {
 		each = n.picks.each
@@ -251,7 +246,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	plan.Products(times * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + 3*float64(f.s.BatchSize*each)))
 	plan.Elements(times * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
 	plan.Calls(times * float64(rungs) * rungCalls)
-	if err := n.planTerms(plan, n.alpha, size, rungs, times*float64(parts*rungs)); err != nil {
+	if err := cmp.Or(n.planScores(plan), n.planTerms(plan, n.alpha, size, rungs, times*float64(parts*rungs))); err != nil {
 		return err
 	}
 	if f.p.Validation != nil {
@@ -260,6 +255,16 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 		}
 	}
 	return plan.Check(f.r.Limit())
+}
+
+// planScores counts the pass of the network whose scores draw mini-batches.
+func (n *natural) planScores(plan *gp.Plan) error {
+	if n.picks == nil {
+		return nil
+	}
+	cost, err := gp.ForwardCost(n.p)
+	plan.Run(cost, float64(n.p.Train.N()))
+	return err
 }
 
 // planTerms counts so many data terms of size rows each, and their runs. A choice of outputs is one more.

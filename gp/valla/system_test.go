@@ -53,17 +53,20 @@ func TestSystem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var lz, precision, cov mat.Dense
+		var lz, r, solved, cov mat.Dense
 		lz.Mul(mat.NewDense(m, m, l).T(), z)
-		precision.Mul(lz.T(), &lz)
+		root := mat.NewDense(m+f, f, nil) // its product with itself, in which 1/s would be rounded, is the precision
+		root.Slice(0, m, 0, f).(*mat.Dense).Copy(&lz)
 		for i := range f {
-			precision.Set(i, i, precision.At(i, i)+1/s)
+			root.Set(m+i, i, 1/math.Sqrt(s))
 		}
-		var solved mat.Dense
-		if err := solved.Solve(&precision, x.T()); err != nil && !errors.As(err, new(mat.Condition)) {
+		var qr mat.QR
+		qr.Factorize(root)
+		qr.RTo(&r)
+		if err := solved.Solve(r.Slice(0, f, 0, f).T(), x.T()); err != nil && !errors.As(err, new(mat.Condition)) {
 			t.Fatal(err)
 		}
-		cov.Mul(x, &solved)
+		cov.Mul(solved.T(), &solved)
 		diag := make([]float64, n*c*c)
 		prior := gram(x, x)
 		want := make([]float64, n*c*c)

@@ -54,7 +54,7 @@ func (m *Model) refitting(held *data.Set, seed uint64) (p gp.Problem, d division
 		d.held, d.judge = holdout.Halves(held, seed)
 	}
 	if p.Train, err = m.Task.Examples(d.held, m.Dtype()); err == nil {
-		p.Validation = &p.Train
+		p.Validation, p.Tempered = &p.Train, true
 	}
 	return p, d, err
 }

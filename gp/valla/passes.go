@@ -120,7 +120,7 @@ func (s *partial) trial(p *spectrum, std, noise float64) trial {
 // search returns the best σ₀ and noise for examples held out: first of all that a scan looks at,
 // then between the neighbours of the best one.
 func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (trial, float64, error) {
-	s.n.p.Validation = held
+	s.n.p.Validation, s.n.p.Tempered = held, true
 	check, err := s.n.newValidation(ctx)
 	if err != nil {
 		return trial{}, 0, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -29,21 +30,48 @@ func (c *Comparison) conclude() {
 // enough is how many standard errors tell two contenders apart.
 const enough = 2
 
-// simplest returns the simplest result that cannot be told from the best.
+// little is the loss in nats for a row that a simpler contender may have. See docs/choose.md for how far what the rule recommends
+// is behind on fresh rows.
+const little = 0.02
+
+// simplest returns the simplest result of which the rows say that it loses little against the anchor: that the loss and twice its
+// standard error stay below [little]. Few rows say that of none, and the anchor is taken.
 func (c *Comparison) simplest(best Result) Result {
-	near := func(r Result) bool { return r.Behind <= max(enough*r.BehindError, valla.LeastDifference) && c.holds(r) }
+	anchor := c.anchor(best)
+	near := func(r Result) bool {
+		loss, by := kernel.MeanDifference(r.nlls, anchor.nlls)
+		return loss+enough*by <= little
+	}
 	for _, r := range c.free() {
-		if near(r) {
+		if c.holds(r) && near(r) {
 			return r
 		}
 	}
-	take := best
+	take := anchor
 	for _, r := range c.Results {
-		if r.simpler == fitted && near(r) && (!c.holds(take) || r.cheaper(take)) {
+		if r.simpler == fitted && c.holds(r) && near(r) && r.cheaper(take) {
 			take = r
 		}
 	}
 	return take
+}
+
+// anchor returns the result that is taken unless the rows speak for another: that of the default method, unless the intervals of this do not
+// hold or another result is better by two standard errors. On small tables the best of many lines is the best by luck.
+func (c *Comparison) anchor(best Result) Result {
+	if !c.holds(best) {
+		if i := slices.IndexFunc(c.Results, c.holds); i >= 0 {
+			best = c.Results[i]
+		}
+	}
+	i := slices.IndexFunc(c.Results, func(r Result) bool { return r.Name == method.Default })
+	if i < 0 || !c.holds(c.Results[i]) {
+		return best
+	}
+	if loss, by := kernel.MeanDifference(c.Results[i].nlls, best.nlls); loss > max(enough*by, valla.LeastDifference) {
+		return best
+	}
+	return c.Results[i]
 }
 
 // free returns the network alone and its calibrations, the preferred result first: the network alone,

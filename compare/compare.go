@@ -50,13 +50,13 @@ type Comparison struct {
 	Results []Result  `json:"results"`  // sorted by NLL, the smallest first
 	LeftOut []LeftOut `json:"left_out"` // contenders without a result
 	Seconds float64   `json:"seconds"`  // wall time
-	// Recommended is the name of the simplest contender that cannot be told from the contender with the
-	// smallest NLL: the mean of the rows' differences is within two of its standard errors or within
-	// valla.LeastDifference, and the share
-	// of the targets in the intervals is not below the Level by more than two standard errors. The
-	// network alone is simplest, then come calibrations, then posteriors. A posterior is simpler than
-	// another one if its fit takes less than a quarter of the time. A calibration costs nothing: it is
-	// preferred to the network alone where it is better by one standard error.
+	// Recommended is the name of the simplest contender that surely loses little: the mean of the rows' differences to the
+	// default method and two of its standard errors are at most 0.02, and the share of the targets in the intervals is not
+	// below the Level by more than two standard errors. Where another contender is better than the default method by two
+	// standard errors, or the default method is no contender, the contender with the smallest NLL takes its place. The
+	// network alone is simplest, then come calibrations, then posteriors. A posterior is simpler than another one if its fit
+	// takes less than a quarter of the time. A calibration costs nothing: it is preferred to the network alone where it is
+	// better by one standard error.
 	Recommended string `json:"recommended"`
 	Advice      string `json:"advice"` // the recommendation in a sentence
 }

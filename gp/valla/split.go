@@ -77,10 +77,10 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 	}
 	t := make([]float64, at.m*at.m)
 	err = p.eachPrediction(ctx, x, func(q *predictions, first, n int) {
-		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov[first*q.c*q.c:(first+n)*q.c*q.c], q.c)
+		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov, q.c)
 		for i, variance := range lambda {
 			total := max(variance, 0) + noise[first*q.c+i]
-			scatter += total / float64(len(q.cov)/q.c)
+			scatter += total / float64(len(noise))
 			lambda[i] = weight / total
 		}
 		at.whiten(v)
@@ -97,18 +97,23 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 	return root, scatter, err
 }
 
-// eachPrediction calls visit with the covariances and k̂ of n inputs of x [N,…] from number first on.
+// eachPrediction calls visit with the covariances [n,C,C] and k̂ of n inputs of x [N,…] from number first on. It holds those of one
+// batch: of thousands of outputs, all would not fit into memory.
 func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit func(q *predictions, first, n int)) error {
 	f, err := p.kernelPass(x.Shape())
 	if err != nil {
 		return err
 	}
 	var g gp.Gaussian
-	g.Resize(x.Shape()[0], f.Width(1)/p.at.m, false)
-	q := &predictions{system: p.at}
-	q.into(&g, g.Outputs())
+	c, q := f.Width(1)/p.at.m, &predictions{system: p.at}
 	return f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		err := q.add(first, n, out[0], out[1])
+		g.Resize(n, c, false)
+		q.into(&g, c)
+		q.rows = q.rows[:0]
+		for i := range n {
+			q.rows = append(q.rows, first+i)
+		}
+		err := q.add(0, n, out[0], out[1])
 		if err == nil {
 			visit(q, first, n)
 		}

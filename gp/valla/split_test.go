@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,36 @@ func TestEpistemic(t *testing.T) {
 		}
 		fixture.Close(t, fmt.Sprint("epistemic share, C = ", outputs), g.Epistemic, want, 1e-7)
 	}
+}
+
+// TestEachPrediction: a pass over many inputs holds the covariances of a batch, and they are those of a prediction.
+func TestEachPrediction(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, false)
+	post := fit(t, Settings{Inducing: 3, Iterations: 5}, p, gp.Run{}).Posterior.(*posterior)
+	x := p.Train.Rows(slices.Repeat(upTo(p.Train.N()), 3*predictBatch/p.Train.N())).X
+	want, err := gp.Predict(ctx, post, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err = post.eachPrediction(ctx, x, func(q *predictions, first, n int) {
+		if first != seen || len(q.cov) != 4*n {
+			t.Errorf("%d covariances of %d inputs from number %d on, expected from %d on", len(q.cov), n, first, seen)
+		}
+		fixture.Close(t, "covariances", q.cov, want.Cov[4*first:4*(first+n)], 1e-12)
+		seen += n
+	})
+	if err != nil || seen != x.Shape()[0] || seen <= predictBatch {
+		t.Errorf("%d inputs of %d, error %v", seen, x.Shape()[0], err)
+	}
+}
+
+// upTo are the numbers below n.
+func upTo(n int) (rows []int) {
+	for i := range n {
+		rows = append(rows, i)
+	}
+	return rows
 }
 
 // TestNoSplit: where noise cannot go into the variance all of it is epistemic, and so it is

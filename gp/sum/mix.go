@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
 )
 
 // mixture are the factors of the two covariances, and the squared noise scale; 0 without noise.
@@ -24,11 +25,11 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	if p.Validation == nil {
 		return best, nil
 	}
-	g, err := gp.Predict(ctx, v.Posterior, p.Validation.X)
+	mean, other, err := diagonalsAt(ctx, v.Posterior, p.Validation.X, p.Outputs())
 	if err != nil {
 		return best, err
 	}
-	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean, appendDiagonals(nil, g), p.Outputs()
+	y, c := graph.Floats(p.Validation.Y), p.Outputs()
 	best, _, err = gp.Best(s.mixtures(best, p.KnownNoise), "factors", func(by mixture) (mixture, float64, error) {
 		lik := likelihood.WithNoise(model, by.noise)
 		return by, gp.MeanNLLOfEach(lik, y, mean, c, func(n int, v []float64) {
@@ -41,6 +42,22 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 		return best, fmt.Errorf("valla+gapa: %w", err)
 	}
 	return best, nil
+}
+
+// mostCovariances bounds the numbers of covariances that diagonalsAt holds at a time.
+const mostCovariances = 1 << 22
+
+// diagonalsAt returns the means and the variances of c outputs, [N,C] each, at inputs x [N,…].
+func diagonalsAt(ctx context.Context, p gp.Posterior, x *tensor.Dense, c int) (mean, variance []float64, err error) {
+	e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = e.Each(ctx, x, min(1024, max(1, mostCovariances/(c*c))), func(_ int, g gp.Gaussian) error {
+		mean, variance = append(mean, g.Mean...), appendDiagonals(variance, g)
+		return nil
+	})
+	return mean, variance, err
 }
 
 // learned returns the observation model with the parameters that VaLLA's fit v to p has learned.

@@ -28,13 +28,14 @@ var recommended = []string{
 // candidates are the contenders of TestRecommendations. The other methods take minutes or have the network's mean in doubt.
 var candidates = []string{"temperature", "law", "deep-ensemble", "valla", "lla", "lla-kfac", "lla-last-layer", "fmgp", "ella", "sfr", "gapa"}
 
-// TestRecommendations: what compare recommends is within .04 of the contender that is best on fresh rows, and within .02 on most of ten tables.
+// TestRecommendations: what compare recommends is within .02 of the contender that is best on fresh rows on six of ten tables, and within .03 in the
+// mean over these.
 // It prints the table in docs/choose.md. It needs minutes, and runs with VALLA_LONG.
 func TestRecommendations(t *testing.T) {
 	if !fixture.Long() {
 		t.Skip("fits every method to ten tables: VALLA_LONG=1 runs it")
 	}
-	near, n := 0, 0
+	near, n, sum := 0, 0, 0.0
 	fmt.Println("| table | recommended | best on fresh rows | behind | ± s.e. |")
 	fmt.Println("|---|---|---|--:|--:|")
 	for _, l := range trustTables() {
@@ -42,12 +43,13 @@ func TestRecommendations(t *testing.T) {
 			continue
 		}
 		t.Run(l.String(), func(t *testing.T) {
-			if n++; regret(t, l) <= 0.02 {
+			behind := regret(t, l)
+			if n, sum = n+1, sum+behind; behind <= 0.02 {
 				near++
 			}
 		})
 	}
-	if fmt.Printf("within .02 on %d of %d\n", near, n); 10*near < 9*n {
+	if fmt.Printf("within .02 on %d of %d, behind by %.3f in the mean\n", near, n, sum/float64(n)); 10*near < 6*n || sum > 0.03*float64(n) {
 		t.Error("compare recommends what is worse on fresh rows")
 	}
 }

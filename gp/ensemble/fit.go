@@ -46,6 +46,7 @@ func (s each) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 	if err := Check(p.Likelihood); err != nil {
 		return nil, err
 	}
+	p.Tempered = false // the mixture of all members may have a temperature, and a member has none
 	q, out := &posterior{}, &gp.Fitted{}
 	for k, net := range layers.Members(p.Net) {
 		p.Net = net

@@ -14,11 +14,13 @@ type drift struct {
 	counts [][]float64          // rows by bin [D][bins]
 	rows   float64              // rows, of which old ones count less
 	since  int                  // rows since the last report
+	last   []float64            // the last report [D]; nil: none yet
 }
 
 const (
 	driftRows  = 20_000 // rows after which all counts are halved
 	driftEvery = 200    // rows between two reports
+	firstRows  = 1000   // first predicted rows, with which later predictions are compared
 )
 
 // newDrift returns counts for the inputs of a training; nil if these are not known.
@@ -66,5 +68,79 @@ func (d *drift) add(x []float64) []float64 {
 			}
 		}
 	}
+	d.last = out
 	return out
+}
+
+// report returns the last population stability indices [D]; nil if there are none yet.
+func (d *drift) report() []float64 {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last
+}
+
+// familiarity is the distribution of the field Unfamiliar of predictions for the training rows: even from 0 to 1. It is nil if a model with
+// these quantiles of spreads has no such field, or if more than 5 % of the training rows have the same spread, so that it is not even.
+func familiarity(spreads []float64) []data.ColumnProfile {
+	for i := range spreads {
+		if same := i + len(spreads)/20; same < len(spreads) && spreads[i] == spreads[same] {
+			return nil
+		}
+	}
+	if len(spreads) == 0 {
+		return nil
+	}
+	const bins = 10
+	p := data.ColumnProfile{Name: "unfamiliar"}
+	for k := range bins {
+		if p.Shares = append(p.Shares, 1.0/bins); k > 0 {
+			p.Edges = append(p.Edges, float64(k)/bins)
+		}
+	}
+	return []data.ColumnProfile{p}
+}
+
+// outputDrift compares predictions with the first ones.
+type outputDrift struct {
+	mu    sync.Mutex
+	first []float64 // predictions of the first rows [n·T]; nil: they are in later
+	later *drift    // compares later predictions; nil: too few rows so far
+}
+
+// add counts predictions [n·T] of a number of targets. From time to time it returns the population stability index of each target; nil otherwise.
+func (o *outputDrift) add(v []float64, targets int) []float64 {
+	if o == nil || targets == 0 {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.later != nil {
+		return o.later.add(v)
+	}
+	if o.first = append(o.first, v...); len(o.first) < firstRows*targets {
+		return nil
+	}
+	first := make([]data.ColumnProfile, targets)
+	for j := range first {
+		var column []float64
+		for i := j; i < len(o.first); i += targets {
+			column = append(column, o.first[i])
+		}
+		first[j] = data.ProfileOf("", column)
+	}
+	o.first, o.later = nil, newDrift(first)
+	return nil
+}
+
+// report returns the last population stability indices [T]; nil if there are none yet.
+func (o *outputDrift) report() []float64 {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.later.report()
 }

@@ -345,10 +345,34 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 	if unusual := q.unusual(g); unusual > 0 {
 		s.o.metrics.unusual.WithLabelValues(q.name).Add(float64(unusual))
 	}
-	for j, v := range q.drift.add(in.x) {
-		s.o.metrics.psi.WithLabelValues(q.name, q.model.Task.Inputs.Features[j]).Set(v)
-	}
+	s.countDrift(q.version, in.x, &a.p)
 	return a, nil
+}
+
+// countDrift counts rows of inputs and their predictions for the drift.
+func (s *Server) countDrift(v *version, x []float64, p *valla.Prediction) {
+	for j, psi := range v.drift.add(x) {
+		s.o.metrics.psi.WithLabelValues(v.name, v.model.Task.Inputs.Features[j]).Set(psi)
+	}
+	for _, psi := range v.familiar.add(p.Unfamiliar) {
+		s.o.metrics.strange.WithLabelValues(v.name).Set(psi)
+	}
+	names := v.model.Task.Targets()
+	for j, psi := range v.shown.add(shownOf(p), len(names)) {
+		s.o.metrics.output.WithLabelValues(v.name, names[j]).Set(psi)
+	}
+}
+
+// shownOf returns the means of predictions [n·T], or the numbers of the most probable classes [n].
+func shownOf(p *valla.Prediction) []float64 {
+	if p.Classes == nil {
+		return p.Mean
+	}
+	var out []float64
+	for _, k := range p.Best() {
+		out = append(out, float64(k))
+	}
+	return out
 }
 
 // adapted returns the predictions for the rows in, whose intervals and quantiles adapt to the outcomes where the model takes some. The predictions

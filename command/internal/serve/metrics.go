@@ -25,6 +25,8 @@ type metrics struct {
 	limit    *prometheus.GaugeVec     // half of the next interval in standard deviations, by model
 	width    *prometheus.GaugeVec     // mean width of the intervals of the last request, by model
 	psi      *prometheus.GaugeVec     // population stability index, by model and input
+	output   *prometheus.GaugeVec     // population stability index, by model and target
+	strange  *prometheus.GaugeVec     // population stability index of the field Unfamiliar, by model
 }
 
 // newMetrics returns metrics without values.
@@ -45,8 +47,10 @@ func newMetrics() *metrics {
 		limit:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_interval_limit", Help: "Half of the next interval, in standard deviations."}, []string{"model"}),
 		width:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_interval_width", Help: "Mean width of the intervals of the last request, in the units of the target."}, []string{"model"}),
 		psi:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_input_psi", Help: "Population stability index of an input against the training; 0.25 is a large change."}, []string{"model", "input"}),
+		output:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_output_psi", Help: "Population stability index of the predictions against the first 1,000 since the start; 0.25 is a large change."}, []string{"model", "target"}),
+		strange:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_unfamiliar_psi", Help: "Population stability index of the epistemic variances against the training; 0.25 is a large change."}, []string{"model"}),
 	}
-	m.registry.MustRegister(m.labels, m.coverage, m.limit, m.width, m.psi, m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.info,
+	m.registry.MustRegister(m.labels, m.coverage, m.limit, m.width, m.psi, m.output, m.strange, m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -27,6 +27,8 @@ type version struct {
 
 	outcomes *outcomes      // labels that come back; nil: none do
 	drift    *drift         // inputs of predicted rows; nil: not counted
+	familiar *drift         // epistemic variances of predicted rows; nil: not counted
+	shown    *outputDrift   // predictions; nil: not counted
 	inflight sync.WaitGroup // requests that hold the version
 }
 

@@ -159,7 +159,10 @@ func (s *Server) collect(h *hosted, v *version) (err error) {
 	if s.o.Outcomes == "" {
 		return nil
 	}
-	v.drift = newDrift(v.model.Profile())
+	v.drift, v.shown = newDrift(v.model.Profile()), &outputDrift{}
+	if n := len(v.model.History); n > 0 && v.model.Posterior != nil {
+		v.familiar = newDrift(familiarity(v.model.History[n-1].Spreads))
+	}
 	if !adapts(v.model) {
 		return nil
 	}

@@ -25,14 +25,15 @@ type weeks struct {
 	Last           string       // coverage of the last 500 labels
 	Charts         []weeksChart // coverage, width and drift by day
 	Moved          []moved      // inputs that have moved most in the last seven days
+	Predicted      []moved      // unfamiliarity and predictions of all predicted rows against rows before
 	Rows, Needed   int          // labels of the last seven days, and how many a comparison with the training needs
 	First, Present string       // first and last day of the charts
 }
 
-// moved is an input with its population stability index.
+// moved is an input, or a part of the predictions, with its population stability index.
 type moved struct {
-	Name string  // name of the input
-	PSI  float64 // index against the training
+	Name string  // what has moved
+	PSI  float64 // index against the rows before
 }
 
 // weeksChart is a chart of the page, in the units of its view box.
@@ -66,7 +67,9 @@ func (s *Server) showWeeks(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		if v.outcomes != nil && (name == "" || name == h.name) {
-			all = append(all, v.outcomes.weeks())
+			w := v.outcomes.weeks()
+			w.Predicted = v.predictedDrift()
+			all = append(all, w)
 		}
 		v.release()
 	}
@@ -129,6 +132,17 @@ func (o *outcomes) weeks() weeks {
 	w.Moved = w.Moved[:min(len(w.Moved), mostMoved)]
 	w.Charts = []weeksChart{o.coverageChart(present), o.widthChart(present), o.driftChart(present)}
 	return w
+}
+
+// predictedDrift returns the last population stability indices of the unfamiliarity and the predictions.
+func (v *version) predictedDrift() (out []moved) {
+	for _, psi := range v.familiar.report() {
+		out = append(out, moved{"Unfamiliarity, against the training", psi})
+	}
+	for j, psi := range v.shown.report() {
+		out = append(out, moved{fmt.Sprintf("Predictions of %s, against the first %d", v.model.Task.Targets()[j], firstRows), psi})
+	}
+	return out
 }
 
 // dayName returns a day as text.

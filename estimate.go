@@ -28,11 +28,12 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	}
 	judges := min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges)
 	usual, judging := share*float64(min(p.Train.N(), usualRows)), share*float64(judges)
-	if p.Tempered && m.classifies() { // see fitTemperature
-		judging += min(float64(p.Validation.N()), float64(mostJudges(share)))
+	predicted := usual + judging + float64(gp.EngineInputs(cost.RowBytes)) // the engine runs once at first
+	if p.Tempered && m.classifies() {                                      // see fitTemperature
+		predicted += min(float64(p.Validation.N()), float64(mostJudges(share)))
 	}
-	after := (usual + judging + float64(gp.EngineInputs(cost.RowBytes))) * cost.Row // the engine runs once at first
-	after += gp.HandledSeconds(usual+4*judging, m.Task.Size())                      // the network alone is judged, too, see rivals
+	after := predicted * cost.Row
+	after += gp.HandledSeconds(usual+4*judging, m.Task.Size()) // the network alone is judged, too, see rivals
 	alone, err := passSeconds(p)
 	if err != nil {
 		return err

@@ -48,13 +48,13 @@ to the smallest NLL with the standard error of the differences by row. For a reg
 continuous ranked probability score (CRPS), and the coverage and the mean width of the intervals. For a
 classification it also shows the accuracy (ACC), the expected calibration error (ECE), the Brier score, and the
 coverage and the mean size of conformal sets. The last columns are the time of the fit, the time of a prediction per
-row, and the peak memory of the fit. The last line recommends the simplest method within two standard errors of the best.
+row, and the peak memory of the fit. The last line recommends the default method, a method that is better by two
+standard errors, or a simpler one of which the rows say that it loses at most 0.02 nats.
 
-With --shift the tenth of DATA judges that is farthest out along the first principal component of the
-inputs, and the network is trained again without it.
+With --shift the tenth of DATA farthest out along the first principal component judges a network trained without it.
 
-Methods are fitted one after the other, the cheapest first, until the --budget is spent. A method that
-is left out is listed with the reason. Ctrl-C ends the comparison and prints the finished methods.
+Methods are fitted one after the other, the cheapest first, until the --budget is spent. A method that is left out has a
+line with the reason. Ctrl-C ends the comparison and prints the finished methods.
 
 %s`, wrap("The names of --methods are "+strings.Join(compare.Names(), ", ")+".", 0)),
 		Example: `  valla compare houses.csv --model map.valla

@@ -65,6 +65,7 @@ func newContest(ctx context.Context, m *valla.Model, set *data.Set, o Options) (
 	}
 	c := &contest{m: m.MAP(), o: o, set: set, out: &Comparison{Level: o.Level, Shift: o.Shift, Targets: m.Task.Targets()}}
 	if o.Shift {
+		c.o.Folds = 1 // other rows choose than judge
 		if err := c.shift(ctx); err != nil {
 			return nil, err
 		}
@@ -124,9 +125,6 @@ func (c *contest) divide(pool *data.Set) error {
 	n := min(pool.N(), 2*holdout.MostJudges)
 	order := holdout.Rand(c.o.Seed, holdout.Judges).Perm(pool.N())[:n]
 	k := c.o.Folds
-	if c.outer != nil {
-		k = 1
-	}
 	if k == 0 {
 		if k = 2; n >= foldedRows {
 			k = 1

@@ -291,6 +291,10 @@ func TestCautious(t *testing.T) {
 			}
 		}
 	}
+	tiny := slices.Repeat([]float64{1e-3, 0}, 1000) // all right, and 0.01 is not low enough
+	if one := calibrate.Cautious(tiny, make([]float64, 2000), make([]int, 1000)); one != 1 {
+		t.Errorf("temperature %g of logits near 0, expected 1", one)
+	}
 	if away > 0.01 {
 		t.Errorf("with %d rows the temperature is away from the best one by %g in logarithms", 100*len(labels), away)
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // The error function is a polynomial on each of erfPieces pieces of [0,6), of width 1/erfPerUnit: of erf(x)/x below 1, so that small
-// results have all digits, and of erf(x) above. The coefficients are Taylor coefficients at the middle of the piece. There
-// is no branch on x, unlike in math.Erf, which takes four times as long.
+// results have all digits, and of erf(x) above. The coefficients are Taylor coefficients at the middle of the piece. Below
+// 6 there is no branch on x, unlike in math.Erf, which took 2.4 times as long in a benchmark on amd64.
 const (
 	erfPerUnit = 8
 	erfPieces  = 6 * erfPerUnit // erf(6) is 1 − 2e-17

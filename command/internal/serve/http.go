@@ -355,16 +355,16 @@ func (s *Server) countDrift(v *version, x []float64, p *valla.Prediction) {
 		s.o.metrics.psi.WithLabelValues(v.name, v.model.Task.Inputs.Features[j]).Set(psi)
 	}
 	for _, psi := range v.familiar.add(p.Unfamiliar) {
-		s.o.metrics.strange.WithLabelValues(v.name).Set(psi)
+		s.o.metrics.unfamiliar.WithLabelValues(v.name).Set(psi)
 	}
 	names := v.model.Task.Targets()
-	for j, psi := range v.shown.add(shownOf(p), len(names)) {
+	for j, psi := range v.output.add(outputsOf(p), len(names)) {
 		s.o.metrics.output.WithLabelValues(v.name, names[j]).Set(psi)
 	}
 }
 
-// shownOf returns the means of predictions [n·T], or the numbers of the most probable classes [n].
-func shownOf(p *valla.Prediction) []float64 {
+// outputsOf returns the means of predictions [n·T], or the numbers of the most probable classes [n].
+func outputsOf(p *valla.Prediction) []float64 {
 	if p.Classes == nil {
 		return p.Mean
 	}

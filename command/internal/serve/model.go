@@ -28,7 +28,7 @@ type version struct {
 	outcomes *outcomes      // labels that come back; nil: none do
 	drift    *drift         // inputs of predicted rows; nil: not counted
 	familiar *drift         // epistemic variances of predicted rows; nil: not counted
-	shown    *outputDrift   // predictions; nil: not counted
+	output   *outputDrift   // predictions; nil: not counted
 	inflight sync.WaitGroup // requests that hold the version
 }
 

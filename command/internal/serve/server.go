@@ -159,7 +159,7 @@ func (s *Server) collect(h *hosted, v *version) (err error) {
 	if s.o.Outcomes == "" {
 		return nil
 	}
-	v.drift, v.shown = newDrift(v.model.Profile()), &outputDrift{}
+	v.drift, v.output = newDrift(v.model.Profile()), &outputDrift{}
 	if n := len(v.model.History); n > 0 && v.model.Posterior != nil {
 		v.familiar = newDrift(familiarity(v.model.History[n-1].Spreads))
 	}

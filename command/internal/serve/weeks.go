@@ -139,7 +139,7 @@ func (v *version) predictedDrift() (out []moved) {
 	for _, psi := range v.familiar.report() {
 		out = append(out, moved{"Unfamiliarity, against the training", psi})
 	}
-	for j, psi := range v.shown.report() {
+	for j, psi := range v.output.report() {
 		out = append(out, moved{fmt.Sprintf("Predictions of %s, against the first %d", v.model.Task.Targets()[j], firstRows), psi})
 	}
 	return out

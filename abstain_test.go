@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // asking returns a model with error bars, the rule for the rows of a calibration, and other rows.
@@ -114,14 +116,19 @@ func TestUnfamiliar(t *testing.T) {
 }
 
 // TestAbstainRisk: the risk holds on fresh rows in at least 95 of 100 tables of 1,000 rows that choose the rule.
+// With -update the test draws the picture of docs/abstain.md.
 func TestAbstainRisk(t *testing.T) {
-	for name, c := range map[string]struct {
-		rows func(n int, seed uint64) *data.Set
-		o    CalibrateOptions
+	var charts []figure.Chart
+	for _, c := range []struct {
+		name  string
+		rows  func(n int, seed uint64) *data.Set
+		kinds []string
+		o     CalibrateOptions
 	}{
-		"numbers": {wave, CalibrateOptions{Risk: 0.05, Confidence: 0.95, Level: 0.95, Tolerance: 0.7}},
-		"classes": {thirds, CalibrateOptions{Risk: 0.03, Confidence: 0.95, Level: 0.95}},
+		{"numbers", wave, []string{calibrate.ByWidth, calibrate.ByUnfamiliar}, CalibrateOptions{Risk: 0.05, Confidence: 0.95, Level: 0.95, Tolerance: 0.7}},
+		{"classes", thirds, []string{calibrate.ByProbability, calibrate.ByUnfamiliar}, CalibrateOptions{Risk: 0.03, Confidence: 0.95, Level: 0.95}},
 	} {
+		name, rules := c.name, figure.Series{Name: "100 rules, each chosen by 1,000 rows"}
 		m, _ := asking(t, c.rows, c.o)
 		const pool, chosen = 20_000, 1000
 		set := c.rows(pool, 9)
@@ -158,6 +165,7 @@ func TestAbstainRisk(t *testing.T) {
 				}
 			}
 			accepted += n
+			rules.X, rules.Y = append(rules.X, 100*float64(n)/float64(len(asked))), append(rules.Y, 100*float64(bad)/float64(n))
 			if float64(bad) > c.o.Risk*float64(n) {
 				broken++
 			}
@@ -166,7 +174,41 @@ func TestAbstainRisk(t *testing.T) {
 		if broken > 5 || accepted == 0 {
 			t.Errorf("%s: %d of 100 tables break the risk, %d rows accepted", name, broken, accepted)
 		}
+		curves := []figure.Series{{Name: "promised risk", X: []float64{0, 100}, Y: []float64{100 * c.o.Risk, 100 * c.o.Risk}}}
+		for _, by := range c.kinds {
+			curves = append(curves, riskCurve(t, p, wrong, by))
+		}
+		charts = append(charts, figure.Cloud(figure.Axes{Title: name, X: "accepted rows, %", Y: "wrong among them, %", Zero: true}, rules, curves))
 	}
+	if *update {
+		if err := figure.SavePNG("docs/abstain.png", charts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// riskCurve returns the share of wrong rows among those with the least doubt, in percent, against the share of these rows.
+func riskCurve(t *testing.T, p *Prediction, wrong []bool, by string) figure.Series {
+	t.Helper()
+	doubts, err := p.Doubts(by, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := make([]int, len(doubts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(doubts[a], doubts[b]) })
+	s, bad, n := figure.Series{Name: "all rows, by " + by}, 0, len(order)
+	for k, i := range order {
+		if wrong[i] {
+			bad++
+		}
+		if k >= n/50 && k%(n/200) == 0 { // the first rows are too few for a share
+			s.X, s.Y = append(s.X, 100*float64(k+1)/float64(n)), append(s.Y, 100*float64(bad)/float64(k+1))
+		}
+	}
+	return s
 }
 
 // TestAbstainErrors: risks that the rows cannot show, and rules that make no sense, are refused.

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // grouped are made tables whose noise depends on a column, and tables of classes; the column by which rows are divided has the
@@ -95,9 +97,11 @@ func heldBy(t *testing.T, m *Model, set *data.Set, g *calibrate.Groups) (_ []flo
 }
 
 // TestGroups: with groups the intervals and sets hold 87 to 93 % in each group of fresh rows, where those for all rows together do not, and
-// the groups come back from a file.
+// the groups come back from a file. With -update the test draws the picture of docs/groups.md.
 func TestGroups(t *testing.T) {
-	for name, c := range grouped {
+	var charts []figure.Chart
+	for _, name := range slices.Sorted(maps.Keys(grouped)) {
+		c := grouped[name]
 		train := quickTrain()
 		train.Classes = name == "classes"
 		set := c.rows(600, 1)
@@ -126,7 +130,24 @@ func TestGroups(t *testing.T) {
 		if name != "even noise" && slices.Min(together) > 0.87 {
 			t.Errorf("%s: all rows together hold %.3f", name, together)
 		}
+		curves := []figure.Series{coverageCurve("one calibration for all rows", together), coverageCurve("a calibration for each group", divided)}
+		curves = append(curves, figure.Series{Name: "90 %", X: []float64{1, float64(len(divided))}, Y: []float64{90, 90}})
+		charts = append(charts, figure.Curves(figure.Axes{Title: name, X: "group by " + c.by, Y: "rows inside, %"}, curves))
 	}
+	if *update {
+		if err := figure.SavePNG("docs/groups.png", charts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// coverageCurve returns shares of groups in percent, against the number of the group from 1.
+func coverageCurve(name string, shares []float64) figure.Series {
+	s := figure.Series{Name: name}
+	for k, v := range shares {
+		s.X, s.Y = append(s.X, float64(k+1)), append(s.Y, 100*v)
+	}
+	return s
 }
 
 // TestGroupsAgree: a Predictor and rows one by one have the groups of all rows together.
@@ -236,7 +257,11 @@ func TestGroupsOnTables(t *testing.T) {
 	if os.Getenv("VALLA_LONG") == "" {
 		t.Skip("set VALLA_LONG=1")
 	}
-	for _, name := range []string{"power", "taxi-green", "airline-nycflights13"} {
+	for _, c := range []struct {
+		name string
+		late float64 // targets above are one of two classes; 0 keeps the numbers
+	}{{name: "power"}, {name: "taxi-green"}, {name: "airline-nycflights13"}, {"airline-nycflights13", 15}} {
+		name := c.name
 		s, err := sets.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
@@ -245,11 +270,20 @@ func TestGroupsOnTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if y := of.Train.Y.Float64s(); c.late > 0 {
+			name += " as classes"
+			for i, v := range y {
+				y[i] = 0
+				if v > c.late {
+					y[i] = 1
+				}
+			}
+		}
 		order := rand.New(rand.NewPCG(1, 8)).Perm(of.Train.N())
 		order = order[:min(len(order), 60_000)]
 		n := len(order) / 3
 		train, chosen, fresh := of.Train.Rows(order[:min(n, 3000)]), of.Train.Rows(order[n:2*n]), of.Train.Rows(order[2*n:])
-		m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1500}})
+		m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1500}, Classes: c.late > 0})
 		if err != nil {
 			t.Fatal(err)
 		}

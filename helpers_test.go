@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -25,6 +26,8 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 )
+
+var update = flag.Bool("update", false, "draw the pictures of the pages")
 
 var bothTypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
 

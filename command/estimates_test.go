@@ -136,7 +136,7 @@ func compareEstimate(t *testing.T, rows, model string, classes int, flags string
 		cpu := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 		fmt.Printf("| %s | %d | %.1f | %.1f | %.1f | %.0f | %.0f |\n", flags, classes, number(line[1], line[2]), took, cpu, planned, used)
 	}
-	for again := 0; again < 2 && used > offBy*planned; again++ { // beside other work the collector of garbage comes late
+	for again := 0; again < 5 && used > offBy*planned; again++ { // beside other work the collector of garbage comes late
 		cmd = alone()
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", flags, err, out)

@@ -49,9 +49,11 @@ func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
 			}
 		}
 	} else {
-		quantiles := p.scoredQuantiles()
-		for i := range p.Mean {
-			s.targets[i%t].addValue(p, i, values[i*w:(i+1)*w], quantiles)
+		j := &scoring{p: p, y: values, w: w, quantiles: p.scoredQuantiles()}
+		for first := 0; first < len(p.Mean); first += scoredAtOnce {
+			for k, v := range j.values(first, min(first+scoredAtOnce, len(p.Mean))) {
+				s.targets[(first+k)%t].addValue(v)
+			}
 		}
 	}
 	for _, v := range nlls {
@@ -74,43 +76,22 @@ func (p *Prediction) scoredQuantiles() [][]float64 {
 	return out
 }
 
-// addValue adds value i of a prediction for the target y [W].
-func (s *targetScorer) addValue(p *Prediction, i int, y []float64, quantiles [][]float64) {
-	t := max(1, len(p.Targets))
-	o, kind := p.Outcome(i/t, i%t, y), likelihood.Number
-	if p.spread.likelihood != nil {
-		kind = p.spread.likelihood.Kind()
-	}
-	row := metric.Row{NLL: min(p.nll(i, y), maxNLL), Y: o.Upper, Mean: o.Mean(), Below: o.CDF(o.Lower), UpTo: o.CDF(o.Upper)}
-	row.CRPS = crpsOf(o.Distribution, o.Lower, o.Upper, kind)
-	if len(y) == 1 {
-		row.Mean = p.Mean[i] // the median, where there is no mean
-	}
-	if o.Lower < o.Upper {
-		row.Y = math.NaN()
-	}
-	if kind != likelihood.Number {
-		row.Below = o.CDF(y[0] - 1)
-	}
-	for k, level := range metric.QuantileLevels {
-		switch {
-		case quantiles == nil:
-			row.Quantiles[k] = o.Quantile(level)
-		case quantiles[k] == nil:
-			row.Quantiles[k] = math.NaN()
-		default:
-			row.Quantiles[k] = quantiles[k][i]
-		}
-	}
-	switch kind {
-	case likelihood.Count:
-		row.Deviance = metric.PoissonDeviance(row.Mean, row.Y)
+// scored is a value of a prediction beside its target.
+type scored struct {
+	metric.Row
+	kind  likelihood.Kind // of the target
+	right bool            // whether the most probable class is the target, for ordered classes
+}
+
+// addValue adds a value.
+func (s *targetScorer) addValue(v scored) {
+	switch v.kind {
 	case likelihood.Binary:
-		s.yes.Add(row.Mean, y[0] == 1)
+		s.yes.Add(v.Mean, v.Y == 1)
 	case likelihood.Ordered:
-		s.right.Add(map[bool]float64{true: 1}[mode(o.Distribution) == y[0]])
+		s.right.Add(map[bool]float64{true: 1}[v.right])
 	}
-	s.AddRow(row)
+	s.AddRow(v.Row)
 }
 
 // mode returns the most probable class of a distribution of ordered classes, the first of equals.

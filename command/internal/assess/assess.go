@@ -109,17 +109,25 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	if s.nlls, err = m.Task.NLLs(s.is.p, set.Y); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(page.summarize(s, list[network]), page.audit(ctx, s)); err != nil {
+	audited := make(chan error, 1)
+	go func() { audited <- page.audit(ctx, s) }() // beside the pictures, on another core
+	page.Parts = s.parts()
+	if err := cmp.Or(<-audited, page.summarize(s, list[network])); err != nil {
 		return nil, err
 	}
-	if classes(m) {
-		page.Parts = []Part{s.classes()}
-		return page, nil
-	}
-	for t := range s.is.p.Targets {
-		page.Parts = append(page.Parts, s.target(t))
-	}
 	return page, nil
+}
+
+// parts returns the sections of the page.
+func (s subject) parts() []Part {
+	if classes(s.m) {
+		return []Part{s.classes()}
+	}
+	var out []Part
+	for t := range s.is.p.Targets {
+		out = append(out, s.target(t))
+	}
+	return out
 }
 
 // subject is the model that the page is about.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/internal/fixture"
 )
 
@@ -31,12 +32,13 @@ const (
 )
 
 // TestAcquireCurves prints the table of real data in docs/acquire.md, with VALLA_LONG: how many labels are needed for the mean score
-// of random rows after three quarters of the rounds.
+// of random rows after three quarters of the rounds. With -update the test draws the picture of the page.
 func TestAcquireCurves(t *testing.T) {
 	if os.Getenv("VALLA_LONG") == "" {
 		t.Skip("VALLA_LONG is not set")
 	}
 	folder := fixture.Shared(t, "data")
+	var charts []figure.Chart
 	for _, name := range []string{"concrete", "energy", "kin8nm", "power", "fmnist"} {
 		s, err := sets.Lookup(name)
 		if err != nil {
@@ -51,7 +53,34 @@ func TestAcquireCurves(t *testing.T) {
 			}
 		}
 		of.print(t, name, curves)
+		charts = append(charts, of.chart(name, curves))
 	}
+	if *update {
+		if err := figure.SavePNG("docs/acquire.png", charts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// chart draws the mean scores of the seeds against the labels.
+func (r race) chart(name string, curves map[gp.Criterion][][]float64) figure.Chart {
+	var all []figure.Series
+	for _, way := range append([]gp.Criterion{"random"}, r.ways...) {
+		s := figure.Series{Name: string(way)}
+		for round := range raceRounds + 1 {
+			sum := 0.0
+			for _, c := range curves[way] {
+				sum += c[round] / float64(len(curves[way]))
+			}
+			s.X, s.Y = append(s.X, float64(r.first+round*r.more)), append(s.Y, sum)
+		}
+		all = append(all, s)
+	}
+	y := "RMSE of test rows"
+	if r.train.Classes {
+		y = "wrong test images, %"
+	}
+	return figure.Curves(figure.Axes{Title: name, X: "labels", Y: y}, all)
 }
 
 // raceOn is the race on a set, with rows that a seed chooses.

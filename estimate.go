@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"runtime"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/holdout"
@@ -77,6 +76,6 @@ func programBytes() int64 {
 // prediction: a part of latent distributions, the engine, and the probabilities of two predictions.
 func (m *Model) predictionBytes(row int64, n int) int64 {
 	c := m.Task.Size()
-	part := min(n, maxRows*runtime.GOMAXPROCS(0), max(1, maxCovariances/8/(c*c)))
+	part := min(n, gp.PartRows(c))
 	return gp.Numbers(part, c, c) + gp.EngineBytes(row) + gp.Numbers(2, n, c)
 }

@@ -2,7 +2,6 @@ package valla
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -72,14 +71,6 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 	return all, nil
 }
 
-const (
-	// maxCovariances bounds the covariances [N,C,C] that eachLatent holds at a time, in bytes.
-	maxCovariances = 256 << 20
-	// maxRows bounds the rows of a part for each processor in use, so that OnRows is called often. It is a
-	// number of whole pieces of the engine.
-	maxRows = 512
-)
-
 // eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part. The inputs
 // are in the network's units. first is the number of the first input of a part. The next part overwrites g.
 func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first int, g gp.Gaussian) error) error {
@@ -87,8 +78,7 @@ func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first i
 	if err != nil {
 		return err
 	}
-	c := m.Task.Size()
-	return e.Each(ctx, in, max(1, min(maxRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c))), f)
+	return e.Each(ctx, in, gp.PartRows(m.Task.Size()), f)
 }
 
 // engines guards the field predictions of all models. A model is copied by [Model.copied], because the field may change.

@@ -3,6 +3,7 @@ package gp
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/go-valla/valla/internal/dense"
@@ -35,6 +36,19 @@ func (e *Engine) PredictAll(ctx context.Context, x *tensor.Dense) (Gaussian, err
 		return nil
 	})
 	return all, err
+}
+
+const (
+	// maxCovariances bounds the covariances [N,C,C] of a part, in bytes.
+	maxCovariances = 256 << 20
+	// maxPartRows bounds the rows of a part for each processor in use, so that progress is told often. It is a
+	// number of whole pieces of the engine.
+	maxPartRows = 512
+)
+
+// PartRows returns the number of rows, 1 or more, that a part of the predictions of c outputs has, see [Engine.Each].
+func PartRows(c int) int {
+	return max(1, min(maxPartRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c)))
 }
 
 // Each predicts at the inputs x [N,…], float32 or float64, in parts of at most rows inputs. It

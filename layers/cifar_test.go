@@ -85,7 +85,7 @@ func score(t testing.TB, net Network, im *image.Images, class []int, n image.Nor
 }
 
 // longVariable is the environment variable that asks for all test images with every network. The
-// project's .ci/run sets it for these tests.
+// project's .ci/long sets it for these tests.
 const longVariable = "VALLA_LONG"
 
 // firstImages are those that tests run without it.

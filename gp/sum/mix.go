@@ -44,16 +44,13 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	return best, nil
 }
 
-// mostCovariances bounds the numbers of covariances that diagonalsAt holds at a time.
-const mostCovariances = 1 << 22
-
 // diagonalsAt returns the means and the variances of c outputs, [N,C] each, at inputs x [N,…].
 func diagonalsAt(ctx context.Context, p gp.Posterior, x *tensor.Dense, c int) (mean, variance []float64, err error) {
 	e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	err = e.Each(ctx, x, min(1024, max(1, mostCovariances/(c*c))), func(_ int, g gp.Gaussian) error {
+	err = e.Each(ctx, x, gp.PartRows(c), func(_ int, g gp.Gaussian) error {
 		mean, variance = append(mean, g.Mean...), appendDiagonals(variance, g)
 		return nil
 	})

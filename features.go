@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/frozen"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 )
@@ -19,6 +20,9 @@ import (
 type features struct {
 	parts  int // of the front, see frozen.Cut
 	memory *frozen.Memory
+	// chosen is the estimate of a fit without features that is so long that the defaults choose the last layer with features;
+	// nil for other features.
+	chosen *gp.Estimate
 }
 
 // MakeFeatures opens or makes a file of features, which later fits, predictions and calibrations of m and of models made
@@ -65,7 +69,7 @@ func (m *Model) open(path string, cut *frozen.Cut) error {
 	}
 	memory, err := frozen.Open(path, cut, form)
 	if err == nil {
-		err = m.remember(&features{cut.Parts(), memory})
+		err = m.remember(&features{parts: cut.Parts(), memory: memory})
 	}
 	return err
 }
@@ -194,9 +198,8 @@ func (m *Model) onFeatures(ctx context.Context, p gp.Problem, o FitOptions) (gp.
 // cheaper fronts that would save less than it costs.
 const leastFront = 4e6
 
-// keeping returns the model for a fit to the rows of a set. The model keeps features in memory for the time of the fit where the layers
-// before the uncertain weights take most of the operations, the settings say that the posterior stays the same, and the
-// features of all rows, twice, take a quarter of the memory of the fit at most. The function forget, to be called with the
+// keeping returns the model for a fit to the rows of a set. The model keeps features in memory for the time of the fit where the
+// settings say that the posterior stays the same, see costlyFront. The function forget, to be called with the
 // result of the fit, which may be nil, ends that.
 func (m *Model) keeping(s gp.Settings, set *data.Set, r gp.Run) (_ *Model, forget func(*Model), err error) {
 	forget = func(*Model) {}
@@ -208,25 +211,62 @@ func (m *Model) keeping(s gp.Settings, set *data.Set, r gp.Run) (_ *Model, forge
 	if err != nil || len(uncertain) == 0 {
 		return m, forget, nil // the fit explains the error
 	}
+	cut, err := m.costlyFront(uncertain, set.N(), r)
+	if err != nil || cut == nil || m.Task.CheckSet(set) != nil {
+		return m, forget, err // the fit explains what is wrong with the set
+	}
+	own, forget := m.remembering(cut, nil)
+	return own, forget, nil
+}
+
+// costlyFront returns the cut before uncertain weights, and nil unless the layers before them take most of the operations and the
+// features of n rows, twice, take a quarter of the memory of a fit at most.
+func (m *Model) costlyFront(uncertain []*graph.Param, n int, r gp.Run) (*frozen.Cut, error) {
 	cut, err := frozen.Before(m.network(), m.Task.Inputs.Shape, m.Dtype(), uncertain)
 	if err != nil || cut == nil {
-		return m, forget, err
-	}
-	if m.Task.CheckSet(set) != nil {
-		return m, forget, nil // the fit explains the error
+		return nil, err
 	}
 	front, rest, err := cut.Flops()
-	if bytes := 2 * int64(set.N()) * int64(cut.Width()) * int64(m.Dtype().Size()); err != nil || front < max(leastFront, rest) || bytes > r.Limit()/4 {
-		return m, forget, err
+	if bytes := 2 * int64(n) * int64(cut.Width()) * int64(m.Dtype().Size()); err != nil || front < max(leastFront, rest) || bytes > r.Limit()/4 {
+		return nil, err
 	}
+	return cut, nil
+}
+
+// remembering returns the model with features in memory, see features.chosen, and the function that ends that.
+func (m *Model) remembering(cut *frozen.Cut, chosen *gp.Estimate) (_ *Model, forget func(fitted *Model)) {
 	own := m.copied()
-	own.features = &features{cut.Parts(), frozen.InMemory(cut)}
+	own.features = &features{cut.Parts(), frozen.InMemory(cut), chosen}
 	return own, func(fitted *Model) {
 		own.CloseFeatures() // which has no file
 		if fitted != nil {
 			fitted.features = nil
 		}
-	}, nil
+	}
+}
+
+// abridged returns the model for a fit to p, with features in memory where the settings choose the last layer because more
+// weights would take long. The function forget is that of keeping.
+func (m *Model) abridged(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (_ *Model, forget func(*Model), err error) {
+	forget = func(*Model) {}
+	of, ok := s.(gp.Estimator)
+	if !ok || m.features != nil {
+		return m, forget, nil
+	}
+	rows := p.Train.N()
+	if p.Validation != nil {
+		rows += p.Validation.N()
+	}
+	cut, err := m.costlyFront(layers.LastLayer(m.network()), rows, r)
+	if err != nil || cut == nil {
+		return m, forget, err
+	}
+	e, _ := of.Estimate(ctx, p, r) // with features the fit may have no error, and otherwise explains it
+	if !e.LastLayer {
+		return m, forget, nil
+	}
+	own, forget := m.remembering(cut, &e)
+	return own, forget, nil
 }
 
 // featureNote says what a fit has read.

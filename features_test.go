@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -280,5 +281,51 @@ func TestFeaturesInMemory(t *testing.T) {
 	all, err := new(laplace.Settings).Uncertain(m.Net)
 	if err != nil || all != nil {
 		t.Errorf("%d uncertain weights by default, error %v", len(all), err)
+	}
+}
+
+// lengthy are settings whose defaults choose the last layer of every network of several.
+type lengthy struct{ *vallagp.Settings }
+
+// Estimate implements gp.Estimator.
+func (l lengthy) Estimate(_ context.Context, p gp.Problem, _ gp.Run) (gp.Estimate, error) {
+	return gp.Estimate{LastLayer: len(p.Net.Params()) > 2, Longer: "weights=all", LongerSeconds: 100}, nil
+}
+
+// TestFeaturesByDefault: where the defaults choose the last layer behind a costly front, the fit has features for inputs and says so, and
+// its file predicts the same.
+func TestFeaturesByDefault(t *testing.T) {
+	m, set := newTestClasses(t, tensor.Float64, 1500, 1500, 4), tame(thirds(40, 3))
+	var e gp.Estimate
+	o := FitOptions{Settings: &vallagp.Settings{Iterations: 20}, Validation: new(0.25), OnEstimate: func(of gp.Estimate) { e = of }}
+	p, err := m.Problem(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]gp.Settings{"few operations": &vallagp.Settings{}, "no estimate": &laplace.Settings{}} {
+		if same, _, err := m.abridged(t.Context(), s, p, o.Run); err != nil || same != m {
+			t.Errorf("%s: another model, error %v", name, err)
+		}
+	}
+	own, forget, err := m.abridged(t.Context(), lengthy{}, p, o.Run)
+	if err != nil || own == m {
+		t.Fatalf("the same model, error %v", err)
+	}
+	f := fit(t, own, set, o)
+	forget(f)
+	_, cut := frozen.Stored(f.Posterior.Stored)
+	if cut == nil || cut.Shape[0] != 4 || f.features != nil || m.features != nil || f.String() != "VaLLA 100" {
+		t.Fatalf("%v, cut %v", f, cut)
+	}
+	notes := f.History[len(f.History)-1].Record.Notes
+	if !strings.Contains(e.With, "last layer alone") || e.Longer != "weights=all" || e.LongerSeconds <= 100 || !strings.Contains(strings.Join(notes, "\n"), "features of shape [4]") {
+		t.Errorf("estimate %+v, notes %q", e, notes)
+	}
+	if got, want := numbers(predict(t, loaded(t, written(t, f)), set.X)), numbers(predict(t, f, set.X)); !close(got, want, 1e-12) {
+		t.Errorf("predictions %v, expected %v", got[:3], want[:3])
+	}
+	small := newTestClasses(t, tensor.Float64, 6, 4)
+	if same, _, err := small.abridged(t.Context(), lengthy{}, p, o.Run); err != nil || same != small {
+		t.Errorf("a cheap front: another model, error %v", err)
 	}
 }

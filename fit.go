@@ -99,6 +99,11 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	if err != nil {
 		return nil, err
 	}
+	m, forgetShort, err := m.abridged(ctx, s, p, o.Run)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { forgetShort(out) }()
 	fitted, runErr := m.fitTo(ctx, s, p, rows, o)
 	if fitted == nil {
 		if ctx.Err() != nil || errors.Is(runErr, ErrSetting) {
@@ -137,7 +142,7 @@ func (m *Model) fitTo(ctx context.Context, s gp.Settings, p gp.Problem, rows div
 	}
 	if fitted != nil && cut != nil {
 		fitted.Posterior = cut.Fitted(fitted.Posterior, s.Label())
-		if cut.Memory.Path() != "" {
+		if cut.Memory.Path() != "" || m.features.chosen != nil {
 			fitted.Record.Notes = append(fitted.Record.Notes, featureNote(cut))
 		}
 	}

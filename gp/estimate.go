@@ -21,6 +21,10 @@ type Estimate struct {
 	Longer        string  // the settings of the usual, longer fit, as a phrase; "" if With is ""
 	LongerSeconds float64 // what the longer fit takes; 0: not known, or it exceeds the memory
 
+	// LastLayer says that the defaults make the weights of the last layer alone uncertain, because all weights would take too long or
+	// too much memory. It is set with an error, too.
+	LastLayer bool
+
 	Kept     int64   // bytes that are still held after the fit
 	Row      float64 // seconds of a prediction of one input after the fit
 	RowBytes int64   // bytes of a compiled prediction for each input of a batch

@@ -40,11 +40,21 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	e, err := plan.Estimate(err)
 	if err == nil {
 		f.longer(ctx, s, p, &e)
+	} else if s.lastLayerBy(f.s) {
+		e.LastLayer, e.Longer = true, allWeights
 	}
 	if err == nil && e.Seconds > gp.Long {
 		f.cheaper(ctx, s, p, &e)
 	}
 	return e, cmp.Or(err, ctx.Err())
+}
+
+// allWeights is the setting of a fit of all weights.
+const allWeights = "weights=" + layers.AllWeights
+
+// lastLayerBy reports whether the settings leave the weights open, and full, which completes them, has the last layer's.
+func (s *Settings) lastLayerBy(full Settings) bool {
+	return s.Weights == nil && slices.Equal(full.Weights, []string{lastLayer})
 }
 
 // longer says in an estimate what the settings f.s, which complete the settings s for the problem p, have less of than
@@ -56,9 +66,9 @@ func (f *fitting) longer(ctx context.Context, s *Settings, p gp.Problem, e *gp.E
 	long := *s
 	var with, names []string
 	say := func(short, name string) { with, names = append(with, short), append(names, name) }
-	if s.Weights == nil && slices.Equal(f.s.Weights, []string{lastLayer}) {
-		long.Weights = []string{layers.AllWeights}
-		say("uncertain weights of the last layer alone", "weights="+layers.AllWeights)
+	if s.lastLayerBy(f.s) {
+		long.Weights, e.LastLayer = []string{layers.AllWeights}, true
+		say("uncertain weights of the last layer alone", allWeights)
 	}
 	if s.Inducing == 0 && f.s.Inducing < usualInducing {
 		long.Inducing = usualInducing

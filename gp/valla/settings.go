@@ -34,7 +34,7 @@ type Settings struct {
 	Optimizer string   `set:"optimizer" choice:"natural adam" help:"natural gradients, or Adam for all parameters, as published"`
 	Inducing  int      `set:"inducing" auto:"100, and 50 or 20 where the fewest steps would take long" min:"1" help:"number of inducing points"`
 	Init      string   `set:"init" choice:"kmeans++ random-points greedy" help:"start of the inducing inputs: centres of k-means, whose first centres are chosen by k-means++ or are random points; or training inputs, chosen greedily by the largest remaining prior variance"`
-	Weights   []string `set:"weights" auto:"all, or the last layer's where the fewest steps take too long" help:"weights that are uncertain: all, last-layer, informative:K for the K layers about which the rows say most, or names of parameters, with * for any letters"`
+	Weights   []string `set:"weights" auto:"all, or the last layer's, with features for inputs, where the fewest steps take too long" help:"weights that are uncertain: all, last-layer, informative:K for the K layers about which the rows say most, or names of parameters, with * for any letters"`
 	Alpha     *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective; 0 is the evidence lower bound"`
 
 	PriorStd    float64 `set:"prior-std" default:"1" above:"0" help:"prior standard deviation σ₀ at the start, which fix-prior keeps; natural gradients with rows held out find theirs from 0.0001 to 10,000, whatever the start"`

@@ -203,6 +203,9 @@ func TestCostlyDefaults(t *testing.T) {
 			t.Errorf("%v, %+v: %d iterations, validated every %d, %d inducing points, weights %s, expected %d, %d, %d and %s", c.form, c.s,
 				got.Iterations, got.ValidateEvery, got.Inducing, weights, c.iterations, c.every, c.inducing, c.weights)
 		}
+		if chosen := c.s.Weights == nil && c.weights == lastLayer; c.s.lastLayerBy(got) != chosen {
+			t.Errorf("%v, %+v: the defaults have chosen the last layer: %t", c.form, c.s, !chosen)
+		}
 	}
 }
 

@@ -250,7 +250,7 @@ func (m *Model) remembering(cut *frozen.Cut, chosen *gp.Estimate) (_ *Model, for
 func (m *Model) abridged(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (_ *Model, forget func(*Model), err error) {
 	forget = func(*Model) {}
 	of, ok := s.(gp.Estimator)
-	if !ok || m.features != nil {
+	if !ok {
 		return m, forget, nil
 	}
 	rows := p.Train.N()

@@ -25,7 +25,7 @@ type Network struct {
 	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
 	Activation string    `set:"activation" default:"tanh" choice:"elu erf gelu hard-swish leaky-relu mish relu selu sigmoid silu sin softplus tanh" help:"function after each hidden layer"`
 	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"shortcut around the blocks of a resnet that change the shape"`
-	Input      []int     `set:"input" min:"1" help:"shape of one example, where a FILE.onnx leaves it open"`
+	Input      []int     `set:"input" min:"1" help:"shape of one example, where a FILE.onnx leaves it open; of several inputs one length for all open axes, such as words"`
 	Frozen     []string  `set:"frozen" help:"names of weights of a FILE.onnx that are not trained, with * for any letters, such as tables of fixed positions"`
 	Output     []string  `set:"output" help:"names of the outputs of a FILE.onnx that has several; those that are named become the outputs of the network, one after the other"`
 	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of all computations with them"`

@@ -35,6 +35,7 @@ type Rows struct {
 func (m *Model) Open(r data.TableReader, part data.Part, targets bool) (*Rows, error) {
 	r.Names, r.Image = m.Task.Inputs.Columns(), m.Task.Inputs.Shape
 	r.Arrays, _ = InputNames(m.Form)
+	r.Paddings = m.Task.Inputs.Paddings
 	s, err := r.OpenPart(part)
 	if err != nil {
 		return nil, err

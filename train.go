@@ -225,7 +225,7 @@ func (n Network) scaled(rows *data.Set) task.Inputs {
 		return v
 	}
 	return task.Inputs{
-		Features: rows.Features, Shape: shape, Mean: each(n.Mean), Std: each(n.Std), Encoding: rows.Encoding,
+		Features: rows.Features, Shape: shape, Mean: each(n.Mean), Std: each(n.Std), Encoding: rows.Encoding, Paddings: rows.Paddings,
 		Bytes: rows.X.Dtype() == tensor.Uint8,
 	}
 }

@@ -57,6 +57,7 @@ type elsewhere struct {
 	NoiseHead   string `set:"noise-head" choice:"log-variance variance" help:"what the second half of the outputs of an ONNX model tells about the noise of each row; the first half are the targets"`
 	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
 	transforming
+	valla.ListOptions
 }
 
 // layouts maps the choices of the flag --layout to layouts.
@@ -161,6 +162,9 @@ func (c *fitCommand) networkFlags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("model", "network", "net-weights")
 	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.columns), settings.Names(&c.network)) {
 		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file has these settings
+	}
+	for _, name := range settings.Names(&c.elsewhere.ListOptions) {
+		cmd.MarkFlagsMutuallyExclusive("net-weights", name)
 	}
 }
 
@@ -403,8 +407,8 @@ func allRows(cmd *cobra.Command, rows *valla.Rows, limit memory) (*data.Set, err
 	return set, err
 }
 
-// elsewhereReader returns the reader of the data at path, which may be a folder of images for the network from
-// elsewhere, and the columns that the network takes first, if it has several inputs.
+// elsewhereReader returns the reader of the data at path, which may be a folder of images or have lists for the network
+// from elsewhere, and the columns that the network takes first, if it has several inputs.
 func (c *fitCommand) elsewhereReader(path string) (r data.TableReader, first []string, err error) {
 	r = c.header.reader()
 	info, err := os.Stat(path)
@@ -420,7 +424,8 @@ func (c *fitCommand) elsewhereReader(path string) (r data.TableReader, first []s
 		r.Image = form.InputShape()
 	}
 	r.Arrays, first = valla.InputNames(form)
-	return r, first, nil
+	r.Paddings, err = c.elsewhere.Paddings(form)
+	return r, first, err
 }
 
 // form returns the form of the network from elsewhere.

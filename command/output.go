@@ -128,6 +128,9 @@ func newReport(m *valla.Model, path string) report {
 	}
 	if e := m.Task.Inputs.Encoding; e != nil && (r.Event.Action != valla.ActionFit || m.History[0].Action == valla.ActionWeights) {
 		r.Columns = e.Summary()
+		for _, p := range m.Task.Inputs.Paddings {
+			r.Columns = append(r.Columns, p.String())
+		}
 	}
 	return r
 }

@@ -122,7 +122,7 @@ func (t *Table) Complete(at []int) (*Table, int, error) {
 
 // take returns the rows with the given numbers of a table of columns.
 func (t *Table) take(rows []int) *Table {
-	out := &Table{Path: t.Path, Columns: t.Columns, Values: TakeRows(t.Values, rows), Notes: slices.Clone(t.Notes), text: t.text, first: -1}
+	out := &Table{Path: t.Path, Columns: t.Columns, Values: TakeRows(t.Values, rows), Notes: slices.Clone(t.Notes), Paddings: t.Paddings, text: t.text, first: -1}
 	for _, w := range t.Words {
 		taken := (*Words)(nil)
 		if w != nil {

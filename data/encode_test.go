@@ -352,15 +352,23 @@ func FuzzParquet(f *testing.F) {
 		bad[i] ^= 0xff
 		f.Add(bad)
 	}
+	lists := parquetOf(f, raggedRows())
+	for i := 4; i < len(lists); i += 61 {
+		bad := slices.Clone(lists)
+		bad[i] ^= 0xff
+		f.Add(bad)
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := openSection("f.parquet", in)
-		if err != nil {
-			expectError(t, err, "f.parquet", "")
-			return
-		}
-		table, err := s.Next(1000)
-		if err == nil && (table.N() > 1000 || len(table.Columns) != len(s.Columns)) {
-			t.Fatalf("%d rows of %d columns", table.N(), len(table.Columns))
+		for _, paddings := range [][]Padding{nil, {{Length: 4}}} {
+			s, err := openSection("f.parquet", in, paddings...)
+			if err != nil {
+				expectError(t, err, "f.parquet", "")
+				return
+			}
+			table, err := s.Next(1000)
+			if err == nil && (table.N() > 1000 || len(table.Columns) != len(s.Columns)) {
+				t.Fatalf("%d rows of %d columns", table.N(), len(table.Columns))
+			}
 		}
 	})
 }

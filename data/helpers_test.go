@@ -50,8 +50,8 @@ func parquetOf[T any](t testing.TB, rows []T) []byte {
 	return b.Bytes()
 }
 
-// openSection opens the content of a Parquet file.
-func openSection(path string, content []byte) (s *Stream, err error) {
+// openSection opens the content of a Parquet file, whose lists are padded.
+func openSection(path string, content []byte, paddings ...Padding) (s *Stream, err error) {
 	defer tablefile.Damaged(path, &err)
-	return parquetStream(path, io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+	return TableReader{Paddings: paddings}.parquetStream(path, io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
 }

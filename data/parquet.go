@@ -28,9 +28,12 @@ type parquetRows struct {
 	left   int64           // rows of it
 	row    int             // the number of the next row in the file
 	leaves []parquetLeaf   // of the columns of the stream
-	open   []parquetChunk  // of the group, for the columns in use
+	open   []*parquetChunk // of the group, for the columns in use
 	kinds  []parquetKind   // of the columns in use
 	buffer []parquet.Value // memory for the values of a column
+
+	paddings []Padding // of columns of lists
+	counts   []int     // elements of the lists in the buffer, if they are padded
 }
 
 // parquetKind says how the values of a column become cells: value returns a number, or the
@@ -47,7 +50,7 @@ func (r TableReader) openParquet(path string) (s *Stream, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err = parquetStream(path, content); err != nil {
+	if s, err = r.parquetStream(path, content); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -57,12 +60,15 @@ func (r TableReader) openParquet(path string) (s *Stream, err error) {
 }
 
 // parquetStream is openParquet for the content of a file.
-func parquetStream(path string, content *io.SectionReader) (*Stream, error) {
+func (r TableReader) parquetStream(path string, content *io.SectionReader) (*Stream, error) {
 	table, err := tablefile.OpenParquet(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p := &parquetRows{path: path, table: table, group: -1, end: len(table.RowGroups())}
+	if err := CheckPaddings(r.Paddings); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p := &parquetRows{path: path, table: table, group: -1, end: len(table.RowGroups()), paddings: r.Paddings}
 	s := &Stream{Path: path, Rows: max(0, table.NumRows()), source: p}
 	for at := range table.Schema().Columns() {
 		s.Columns = append(s.Columns, p.columns(at)...)
@@ -112,9 +118,9 @@ func (p *parquetRows) nextGroup(b *batch) error {
 	chunks := g.ColumnChunks()
 	for j, u := range b.use {
 		leaf := p.leaves[u.at]
-		i := slices.IndexFunc(p.open, func(c parquetChunk) bool { return c.at == leaf.at })
+		i := slices.IndexFunc(p.open, func(c *parquetChunk) bool { return c.at == leaf.at })
 		if i < 0 {
-			i, p.open = len(p.open), append(p.open, parquetChunk{Column: tablefile.NewColumn(chunks[leaf.at]), parquetLeaf: leaf})
+			i, p.open = len(p.open), append(p.open, &parquetChunk{Column: tablefile.NewColumn(chunks[leaf.at]), parquetLeaf: leaf})
 		}
 		p.open[i].uses = append(p.open[i].uses, j)
 	}
@@ -133,7 +139,12 @@ func (p *parquetRows) rows(b *batch, n int) error {
 		}
 		for _, j := range c.uses {
 			for i := range n {
-				b.values[from+i*k+j] = p.cell(b, j, i, p.buffer[i*c.width+p.leaves[b.use[j].at].place])
+				leaf := p.leaves[b.use[j].at]
+				v, ok := p.number(leaf, i)
+				if !ok {
+					v = p.cell(b, j, i, p.buffer[i*c.width+leaf.place])
+				}
+				b.values[from+i*k+j] = v
 			}
 		}
 	}

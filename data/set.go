@@ -18,6 +18,8 @@ type Set struct {
 
 	// Encoding made X of the columns of a table; nil if X holds them as they are.
 	Encoding *Encoding
+	// Paddings say how lists of different lengths have become columns; nil for none.
+	Paddings []Padding
 	// Labels are the names of classes, whose places Y holds; nil if Y holds the targets.
 	Labels []string
 }

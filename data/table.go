@@ -31,6 +31,8 @@ type Table struct {
 	// file. Columns then are targets only. X is nil where all inputs are columns.
 	X *tensor.Dense
 
+	Paddings []Padding // those of the reader, see [TableReader]
+
 	text  bool // says that Words counts lines
 	rows  int  // where there are neither Values nor X
 	first int  // row of the file, counting from 0; −1 where rows were left out
@@ -70,6 +72,8 @@ type TableReader struct {
 	// Times says that the timestamps of a Parquet file are read as numbers, microseconds since 1970
 	// in the time zone of the file, and not as text.
 	Times bool
+	// Paddings say how lists of different lengths in a Parquet file are padded. The table and its sets remember them.
+	Paddings []Padding
 	// Format is "csv" or "parquet". The empty string means that the end of the file's name says the
 	// format.
 	Format string
@@ -82,7 +86,8 @@ type TableReader struct {
 //     [Stdin] means such a text. A first row with a word is the header; without one the
 //     columns are called x0, x1, ... A first row that may be either is an error, unless
 //     Header says whether the row is the header.
-//   - .parquet: flat columns of numbers, text, booleans, dates and times.
+//   - .parquet: columns of numbers, text, booleans, dates and times. A column of lists of one length becomes a column
+//     for each element; Paddings make lists of different lengths such lists.
 //   - .npy: an array [N] or [N,K], whose columns are called x0, x1, ...
 //   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...
 //     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
@@ -299,7 +304,7 @@ func (t *Table) Set(targets ...string) (*Set, error) {
 		return nil, err
 	}
 	var rest []int
-	set := &Set{Targets: slices.Clone(targets), X: t.X}
+	set := &Set{Targets: slices.Clone(targets), X: t.X, Paddings: t.Paddings}
 	if set.Y, err = t.Numbers(at); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/torch"
 	"github.com/go-valla/valla/layers"
+	"github.com/parquet-go/parquet-go"
 	"gorgonia.org/tensor"
 )
 
@@ -204,6 +205,37 @@ func prepare(t *testing.T, dir, name string) {
 	}
 	if name == "gallery.md" {
 		segmented(t, dir)
+		texts(t, dir)
+	}
+}
+
+// texts writes two networks of words, and tables of lists of random words for them: texts.parquet also has a class for each.
+func texts(t *testing.T, dir string) {
+	t.Helper()
+	const folder = "../layers/onnx/testdata/gallery/"
+	copyFiles(t, dir, folder+"text.onnx", folder+"masked.onnx")
+	type text struct {
+		Words []int64 `parquet:"words,list"`
+	}
+	type labelled struct {
+		text
+		Label int64 `parquet:"label"`
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	var rows []labelled
+	var unseen []text
+	for i := range 40 {
+		words := make([]int64, 1+rng.IntN(6))
+		for k := range words {
+			words[k] = int64(1 + rng.IntN(19))
+		}
+		rows, unseen = append(rows, labelled{text{words}, int64(i % 2)}), append(unseen, text{words})
+	}
+	if err := parquet.WriteFile(filepath.Join(dir, "texts.parquet"), rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.WriteFile(filepath.Join(dir, "new.parquet"), unseen); err != nil {
+		t.Fatal(err)
 	}
 }
 

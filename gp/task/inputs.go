@@ -20,6 +20,8 @@ type Inputs struct {
 	Std  []float64 `json:"std,omitempty"` // standard deviations, as many as means
 	// Encoding makes the features of the columns of a table; nil if they are the columns.
 	Encoding *data.Encoding `json:"encoding,omitempty"`
+	// Paddings make columns of lists of different lengths in a Parquet file; nil for none.
+	Paddings []data.Padding `json:"paddings,omitempty"`
 	// Bytes says that the network was made for examples of bytes. Numbers that are no bytes then stand for bytes that
 	// are divided by 255 already, and numbers far from 0 to 1 are refused.
 	Bytes bool `json:"bytes,omitempty"`
@@ -44,7 +46,7 @@ func Standardized(s *data.Set) (Inputs, error) {
 	if err != nil {
 		return Inputs{}, err
 	}
-	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std, Encoding: s.Encoding}, nil
+	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std, Encoding: s.Encoding, Paddings: s.Paddings}, nil
 }
 
 // check returns an error if a field is wrong.
@@ -62,6 +64,9 @@ func (in Inputs) check() error {
 		if f := e.Features(); !slices.Equal(f, in.Features) {
 			return fmt.Errorf("an encoding with the features %s, expected %s", list(f), list(in.Features))
 		}
+	}
+	if err := data.CheckPaddings(in.Paddings); err != nil {
+		return err
 	}
 	if in.Mean == nil && in.Std == nil {
 		return nil

@@ -128,15 +128,27 @@ func (r *reader) inputs(g fields, constants map[string]bool) error {
 		}
 		return nil
 	}
-	if r.o.Input != nil {
-		return fmt.Errorf("examples of shape %v, but the file has several inputs", r.o.Input)
-	}
-	for _, i := range all {
-		if slices.ContainsFunc(i.Shape, func(n int) bool { return n < 1 }) {
-			return fmt.Errorf("input %q: the file leaves the shape of an example open (%v); export with fixed shapes", i.Name, i.Shape)
+	r.Inputs = all
+	return r.close()
+}
+
+// close gives the open axes of several inputs, such as the number of words, the one length of the options.
+func (r *reader) close() error {
+	open := false
+	for _, i := range r.Inputs {
+		for k, n := range i.Shape {
+			switch {
+			case n > 0:
+				continue
+			case len(r.o.Input) != 1 || r.o.Input[0] < 1:
+				return fmt.Errorf("input %q: the file leaves the shape of an example open (%v); state one length for the open axes of all inputs, or export with fixed shapes", i.Name, i.Shape)
+			}
+			i.Shape[k], open = r.o.Input[0], true
 		}
 	}
-	r.Inputs = all
+	if r.o.Input != nil && !open {
+		return fmt.Errorf("examples of shape %v, but the file has several inputs, which leave no axis open", r.o.Input)
+	}
 	return nil
 }
 

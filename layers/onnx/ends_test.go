@@ -81,6 +81,26 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestOpenInputs: one length closes the open axes of several inputs.
+func TestOpenInputs(t *testing.T) {
+	g := message{}.bytes(11, valueInfo("x", 0, 0)).bytes(11, valueInfo("m", 0, 0)).bytes(12, valueInfo("y")).bytes(1, nodeProto("Mul", []string{"x", "m"}, []string{"t"}))
+	g = g.bytes(1, nodeProto("MatMul", []string{"t", "w"}, []string{"y"})).bytes(5, halfW)
+	f, err := decode(modelOf(g), "", Options{Input: []int{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range f.Form.Layers[0].(Graph).Inputs {
+		if !slices.Equal(i.Shape, []int{2}) {
+			t.Errorf("input %q of shape %v, want [2]", i.Name, i.Shape)
+		}
+	}
+	for _, input := range [][]int{nil, {2, 2}, {0}} {
+		if _, err := decode(modelOf(g), "", Options{Input: input}); err == nil || !strings.Contains(err.Error(), `input "x": the file leaves the shape of an example open ([0]); state one length`) {
+			t.Errorf("input %v: error %v", input, err)
+		}
+	}
+}
+
 // functionProto is a function with its nodes.
 func functionProto(domain, name string, inputs, outputs []string, nodes ...message) message {
 	m := message{}.text(1, name).text(4, inputs...).text(5, outputs...).text(10, domain).bytes(9, message{}.number(2, 17))

@@ -16,7 +16,7 @@ import (
 
 // Options say how a file becomes a network.
 type Options struct {
-	// Input is the shape of one example, where the file leaves it open.
+	// Input is the shape of one example, where the file leaves it open. Of several inputs it is one length, for all open axes.
 	Input []int
 	// Frozen are the names, in which * stands for any letters, of arrays that are not trained although
 	// they are floating-point numbers: the file does not tell a table of fixed positions from a

@@ -149,6 +149,19 @@ def text():
                a=nn.Linear(16, 32), b=nn.Linear(32, 16), out=nn.Linear(16, 2), places=None), [t]
 
 
+def masked():
+    """Attention over words that are given with a mask and their number, and the mean of the words."""
+    def f(m, words, mask, length):
+        h = m.words(words)
+        a = m.score(torch.tanh(m.a(h)))[:, :, 0].masked_fill(~mask, float("-inf")).softmax(-1)
+        mean = (h * mask[:, :, None]).sum(1) / length[:, None]
+        return m.out(torch.tanh(m.b(torch.cat([(a[:, None] @ h)[:, 0], mean], -1))))
+    words = tokens()
+    length = torch.tensor([6, 2, 5, 1, 4])
+    mask = torch.arange(6)[None] < length[:, None]
+    return Net(f, words=nn.Embedding(20, 6), a=nn.Linear(6, 8), score=nn.Linear(8, 1), b=nn.Linear(12, 10), out=nn.Linear(10, 1)), [words * mask, mask, length]
+
+
 def with_places(made, t, d):
     made[0].places = nn.Parameter(torch.randn(1, t, d))
     return made
@@ -220,9 +233,10 @@ gallery = {
     "mlp": mlp, "classes": classes, "logit": logit, "flat": flat, "variance": variance, "embeddings": embeddings, "cnn": cnn, "resnet": resnet,
     "mobile": mobile, "groupnorm": groupnorm, "unet": unet, "conv1d": convolution1d, "lstm": lstm, "gru": gru, "tagger": tagger,
     "text": lambda: with_places(text(), 6, 16), "einsum": einsum, "vit": lambda: with_places(vit(), 5, 8), "mixer": mixer, "gated": gated,
-    "graph": graphnet, "both": both,
+    "graph": graphnet, "both": both, "masked": masked,
 }
-inputs = {"variance": ["x"], "embeddings": ["x", "day", "shop"], "graph": ["neighbours", "features"], "both": ["image", "columns"]}
+inputs = {"variance": ["x"], "embeddings": ["x", "day", "shop"], "graph": ["neighbours", "features"], "both": ["image", "columns"],
+          "masked": ["words", "mask", "length"]}
 outputs = {"variance": ["mean", "log_variance"]}
 
 
@@ -273,7 +287,7 @@ def write(name, make):
     if isinstance(net, nn.Sequential) and isinstance(net[-1], nn.Softmax):
         net = net[:-1]  # outputs are logits
     fuse(net)
-    arrays = {"x" if len(x) == 1 else n: v.numpy() for n, v in zip(ins, x)}
+    arrays = {"x" if len(x) == 1 else n: (v.long() if v.dtype == torch.bool else v).numpy() for n, v in zip(ins, x)}
     with torch.no_grad():
         y = joined(net(*x)).numpy()
     np.savez(os.path.join(here, name + ".npz"), y=y, ntk=kernel(net, x).numpy(), **arrays)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -20,8 +21,13 @@ import (
 
 // refusals are the observation models that a method of the table refuses.
 var refusals = map[string][]string{
-	"sngp": {"student-t", "bernoulli", "poisson", "negative-binomial", "ordinal", "mixture", "censored", "heteroscedastic"},
+	"sngp":       {"student-t", "bernoulli", "poisson", "negative-binomial", "ordinal", "mixture", "censored", "heteroscedastic", ownNoise},
+	"gapa":       {ownNoise},
+	"valla+gapa": {ownNoise},
 }
+
+// ownNoise stands for networks that tell the noise of each row, and is how a refusal names it.
+const ownNoise = "the scale of the noise"
 
 // tiny are settings, as JSON, with which a fit takes some milliseconds.
 var tiny = map[string]string{
@@ -97,7 +103,9 @@ func everyTrained(t *testing.T, model string, dtype string, set *data.Set) *Mode
 	t.Helper()
 	o := TrainOptions{Network: Network{Hidden: []int{3}, Dtype: dtype}, Training: Training{Iterations: 30}}
 	var err error
-	if o.Classes = model == "softmax"; !o.Classes {
+	if o.Classes = model == "softmax"; model == ownNoise {
+		o.NoiseHead = task.LogVariance
+	} else if !o.Classes {
 		if o.Likelihood, err = likelihood.Named(model); err != nil {
 			t.Fatal(err)
 		}
@@ -109,11 +117,11 @@ func everyTrained(t *testing.T, model string, dtype string, set *data.Set) *Mode
 	return m
 }
 
-// TestEveryMethodEveryModel: each method of the table serves each observation model of the table in both element types,
+// TestEveryMethodEveryModel: each method of the table serves each observation model of the table, and networks that tell their noise, in both element types,
 // from the fit through a file to scores, or refuses the model by name before any work. Unless tests are long, the element
 // types take turns.
 func TestEveryMethodEveryModel(t *testing.T) {
-	for i, model := range likelihood.Names() {
+	for i, model := range append(likelihood.Names(), ownNoise) {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			set, fresh := everyModel(model, 40), everyModel(model, 10)
@@ -131,12 +139,15 @@ func TestEveryMethodEveryModel(t *testing.T) {
 
 // serves checks a method on the model m.
 func serves(t *testing.T, m *Model, how gp.Method, set, fresh *data.Set) {
-	worked, model := false, m.Likelihood().String()
+	worked, model, refusing := false, m.Likelihood().String(), how.Title
+	if m.Task.Scale != nil {
+		model, refusing = ownNoise, ""
+	}
 	f, err := m.Fit(t.Context(), set, FitOptions{
 		Settings: tinySettings(t, how), Validation: new(0.25), Run: gp.Run{OnProgress: func(train.Progress) { worked = true }},
 	})
 	if slices.Contains(refusals[how.Name], model) {
-		if oneLine(t, err, "fit: ", how.Title, model); worked {
+		if oneLine(t, err, "fit: ", refusing, model); worked {
 			t.Error("the method refuses the model after a part of the work")
 		}
 		return

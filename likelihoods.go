@@ -93,18 +93,21 @@ func (m *Model) observed(set *data.Set, s likelihood.Settings) (*Model, error) {
 // gaussianName is the name of Gaussian noise, which is learned by the squared error.
 const gaussianName = "gaussian"
 
-// learner is the observation model that is trained along with a network, in the element type of the network.
-type learner struct{ likelihood.Likelihood }
-
-// newLearner returns the learner of a model, and one without a likelihood where the task has no observation model.
-func newLearner(m *Model) learner {
-	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Model != nil {
-		return learner{m.Task.Likelihood().Copy(m.Dtype())}
-	}
-	return learner{}
+// learner is what a network is trained by.
+type learner struct {
+	likelihood.Likelihood       // observation model that is trained along with the network, in its element type; nil: none is
+	head                  *head // of a network of two outputs for each target; nil for others
 }
 
-// none reports whether the loss has no parameters of its own: the squared error and the cross-entropy.
+// newLearner returns the learner of a model, and one without a likelihood where the task has no observation model.
+func newLearner(m *Model, h *head) learner {
+	if r, ok := m.Task.Outputs.(*task.Regression); ok && r.Model != nil {
+		return learner{Likelihood: m.Task.Likelihood().Copy(m.Dtype())}
+	}
+	return learner{head: h}
+}
+
+// none reports whether the loss has no parameters of its own: the squared error, the cross-entropy and the loss of a head.
 func (l learner) none() bool { return l.Likelihood == nil }
 
 // also returns the parameters that are trained along with the weights.
@@ -118,6 +121,9 @@ func (l learner) also() []*graph.Param {
 // loss returns the loss of the training on n rows. The logarithm of the prior density of the parameters, where there is
 // one, counts as 1/n of a row.
 func (l learner) loss(t task.Task, n int) train.Loss {
+	if l.head != nil {
+		return l.head.loss
+	}
 	if l.none() {
 		loss, _ := t.Loss()
 		return loss
@@ -135,6 +141,9 @@ func (l learner) loss(t task.Task, n int) train.Loss {
 
 // one returns the loss of one example at the present parameters.
 func (l learner) one(t task.Task) func(y, f []float64) float64 {
+	if l.head != nil {
+		return l.head.heldLoss
+	}
 	if l.none() {
 		_, one := t.Loss()
 		return one
@@ -142,8 +151,11 @@ func (l learner) one(t task.Task) func(y, f []float64) float64 {
 	return func(y, f []float64) float64 { return -l.LogDensity(y, f) }
 }
 
-// identity tells the training with an observation model apart from others.
+// identity tells the training with an observation model, or with a head, apart from others.
 func (l learner) identity() []string {
+	if l.head != nil {
+		return []string{l.head.name}
+	}
 	if l.none() {
 		return nil
 	}

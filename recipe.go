@@ -167,7 +167,7 @@ func (s *search) newTrial(iterations int, decay *float64) (*trial, error) {
 	if m.Net, err = layers.Build(m.Form, m.Dtype(), holdout.Rand(t.o.Seed, holdout.Weights)); err != nil {
 		return nil, err
 	}
-	t.model, t.learner = m, newLearner(m)
+	t.model, t.learner = m, newLearner(m, t.o.head)
 	t.train, t.held = s.rows, s.choosing
 	t.o.Training.Iterations, t.o.Training.WeightDecay = iterations, decay
 	t.o.Training.ValidateEvery = max(t.o.Training.ValidateEvery, iterations/validations)
@@ -201,7 +201,7 @@ func (s *search) raiseNoise(ctx context.Context, m *Model) error {
 		return nil
 	}
 	trial := s.best.model.copied()
-	if err := trial.estimateNoise(ctx, s.choosing); err != nil {
+	if err := s.of.noise(ctx, trial, s.choosing); err != nil {
 		return err
 	}
 	own, unseen := *r, trial.Task.Outputs.(*task.Regression)
@@ -214,12 +214,18 @@ func (s *search) raiseNoise(ctx context.Context, m *Model) error {
 	return nil
 }
 
+// chosenDecay is the name of the fact that rows have chosen the steps and the weight decay.
+const chosenDecay = "chosen decay"
+
 // chosen returns the recipe as facts, if rows have chosen it.
 func (t *training) chosen() []gp.Fact {
-	if t.search == nil || t.search.best == nil {
-		return nil
+	switch {
+	case t.search != nil && t.search.best != nil:
+		return []gp.Fact{{Name: chosenDecay, Value: *t.search.best.o.Training.WeightDecay}}
+	case t.search == nil && t.o.chosen: // for the network that is trained again
+		return []gp.Fact{{Name: chosenDecay, Value: *t.o.Training.WeightDecay}}
 	}
-	return []gp.Fact{{Name: "chosen decay", Value: *t.search.best.o.Training.WeightDecay}}
+	return nil
 }
 
 // falling returns a note where the loss was still falling at the end of the training: where the most steps that were

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -18,6 +19,9 @@ import (
 func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	n := o.Training.Networks
 	o.Training.Networks = 0
+	if o.NoiseHead != "" {
+		return nil, fmt.Errorf("train: %w", settings.Errorf("%d networks with a noise head: a network that tells the noise of each row cannot be a member of an ensemble", n))
+	}
 	var all []*Model
 	var runErr error
 	for k := range n {
@@ -54,33 +58,47 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 // A network from elsewhere, and targets with an observation model of their own, are an error.
 func (m *Model) Several(ctx context.Context, set *data.Set, n int, report func(train.Progress)) (_ *Model, err error) {
 	defer explain("train several networks", &err)
-	at := slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionTrain })
-	if at < 0 || m.History[0].Action == ActionWeights {
-		return nil, fmt.Errorf("the history does not tell how the network was trained")
-	}
-	if !m.classifies() && !m.gaussianNumbers() {
-		return nil, fmt.Errorf("the likelihood %v has parameters that each network would learn by itself", m.Task.Likelihood())
-	}
-	e := m.History[at]
-	o := TrainOptions{Seed: e.Seed, Classes: m.classifies(), TargetTransform: m.transform(), OnProgress: report}
-	given, err := json.Marshal(e.Settings)
+	o, err := m.Trained()
 	if err != nil {
 		return nil, err
 	}
+	o.Training.Networks, o.OnProgress = n, report
+	return Train(ctx, set, o)
+}
+
+// Trained returns the options with which [Train] makes the network of m again, in the way that its history tells. Steps and a
+// weight decay that rows have chosen are the chosen ones; where the caller adds a NoiseHead they are chosen anew.
+// A network from elsewhere, and targets with an observation model of their own, are an error.
+func (m *Model) Trained() (o TrainOptions, err error) {
+	at := slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionTrain })
+	if at < 0 || m.History[0].Action == ActionWeights {
+		return o, fmt.Errorf("the history does not tell how the network was trained")
+	}
+	if !m.classifies() && !m.gaussianNumbers() {
+		return o, fmt.Errorf("the likelihood %v has parameters that each network would learn by itself", m.Task.Likelihood())
+	}
+	e := m.History[at]
+	o = TrainOptions{Seed: e.Seed, Classes: m.classifies(), TargetTransform: m.transform()}
+	o.chosen = slices.ContainsFunc(e.Facts, func(f gp.Fact) bool { return f.Name == chosenDecay })
+	if m.Task.Scale != nil {
+		o.NoiseHead, o.by = m.Task.Scale.Of, noiseHead
+	}
+	given, err := json.Marshal(e.Settings)
+	if err != nil {
+		return o, err
+	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(given, &all); err != nil {
-		return nil, err
+		return o, err
 	}
 	of := func(ptr any, names ...string) error {
 		some := maps.Clone(all)
 		maps.DeleteFunc(some, func(name string, _ json.RawMessage) bool { return !slices.Contains(names, name) })
 		return settings.Assign(ptr, some)
 	}
-	if err := cmp.Or(of(&o.Training, settings.Names(&o.Training)...), of(&o.Network, "dtype", "mean", "std")); err != nil {
-		return nil, err
-	}
-	o.Network.Own, o.Training.Networks = m.Form, n
-	return Train(ctx, set, o)
+	o.Network.Own = m.Form
+	err = cmp.Or(of(&o.Training, settings.Names(&o.Training)...), of(&o.Network, "dtype", "mean", "std"))
+	return o, err
 }
 
 // of returns the options of network k of n, counting from 0. It has the checkpoint path.k+1.

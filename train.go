@@ -35,6 +35,11 @@ type TrainOptions struct {
 	// TargetTransform is the name of a function of the targets, which the network learns instead of the targets, see
 	// [task.Transform]; "" means none. Predictions and scores are in the units of the data.
 	TargetTransform string
+	// NoiseHead task.LogVariance trains a network that tells the noise of each row: it has a second output for each target of
+	// a regression, the logarithm of the noise variance, and the loss is the Gaussian −log p(target | outputs). The network
+	// must end in a dense layer. The second outputs then are the Scale of the task, whose weights are certain: posteriors are
+	// of the first outputs. "" means one noise for all rows.
+	NoiseHead task.ScaleOf
 
 	Checkpoint string // path of a file that keeps the state of the training; "" means none
 	Resume     bool   // go on from the Checkpoint of an interrupted training with the same options and data
@@ -42,6 +47,9 @@ type TrainOptions struct {
 	OnProgress func(train.Progress) // if not nil, it is called after each step
 
 	member uint64 // number of the network, counting from 0, of several: it changes the initial weights and the mini-batches
+	head   *head  // of the network; nil: it has one output for each target
+	chosen bool   // rows have chosen the steps and the weight decay, see Model.Trained
+	by     *head  // head with which they have chosen
 }
 
 // Train makes a model without a posterior: it trains a network on a set to its maximum a
@@ -93,6 +101,7 @@ func (t *training) result(ctx context.Context) (*Model, error) {
 type training struct {
 	o           TrainOptions // completed
 	model       *Model       // has the network that is trained
+	form        layers.Form  // of the network, where it has no head
 	raw         *data.Set    // training rows in the units of the data
 	train, held gp.Examples  // training rows and held-out rows in the units of the network
 	rowsHeld    int          // number of held-out rows
@@ -100,15 +109,24 @@ type training struct {
 	search      *search      // of the number of steps and the weight decay; nil: they are known
 }
 
-func newTraining(set *data.Set, o TrainOptions) (*training, error) {
-	var err error
+// complete fills in the defaults of all settings, and refuses those that do not go together.
+func (o TrainOptions) complete() (TrainOptions, error) {
+	o, err := o.headed()
+	if err != nil {
+		return o, err
+	}
 	if o.Training, err = o.Training.complete(); err != nil {
-		return nil, err
+		return o, err
 	}
 	if o.Network, err = o.Network.complete(); err != nil {
-		return nil, err
+		return o, err
 	}
-	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
+	return o, checkResume(o.Resume, o.Checkpoint)
+}
+
+func newTraining(set *data.Set, o TrainOptions) (*training, error) {
+	o, err := o.complete()
+	if err != nil {
 		return nil, err
 	}
 	if err := task.CheckRows(set); err != nil {
@@ -122,7 +140,10 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if t.model, err = newModel(o, set, rows); err != nil {
 		return nil, err
 	}
-	t.learner = newLearner(t.model)
+	if err := t.widen(); err != nil {
+		return nil, err
+	}
+	t.learner = newLearner(t.model, o.head)
 	if t.train, err = t.model.Task.Examples(rows, t.model.Dtype()); err != nil {
 		return nil, err
 	}
@@ -272,7 +293,7 @@ func (t *training) adopt(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.model.estimateNoise(ctx, t.train); err != nil || t.search == nil || !t.learner.none() {
+	if err := t.noise(ctx, t.model, t.train); err != nil || t.search == nil || !t.learner.none() {
 		return err
 	}
 	return t.search.raiseNoise(ctx, t.model)
@@ -315,6 +336,9 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 	}
 	if t.o.Likelihood != nil {
 		all["likelihood"] = t.model.Task.Likelihood().String()
+	}
+	if t.o.NoiseHead != "" {
+		all["noise-head"] = string(t.o.NoiseHead)
 	}
 	if t.o.TargetTransform != "" {
 		all["target-transform"] = t.o.TargetTransform
@@ -361,13 +385,13 @@ func (m *Model) meanLoss(ctx context.Context, e gp.Examples, one func(y, f []flo
 	return sum / float64(e.N()), err
 }
 
-// losses returns the loss one of the targets [W·C] and the network's outputs [C] for each of N examples [N].
+// losses returns the loss one of the targets [W·T] and the network's outputs [C] for each of N examples [N].
 func (m *Model) losses(ctx context.Context, e gp.Examples, one func(y, f []float64) float64) ([]float64, error) {
 	f, err := m.outputs(ctx, e.X)
 	if err != nil {
 		return nil, err
 	}
-	all, y, c, w := make([]float64, e.N()), graph.Floats(e.Y), m.Task.Size(), e.Y.Shape()[1]
+	all, y, c, w := make([]float64, e.N()), graph.Floats(e.Y), len(f)/e.N(), e.Y.Shape()[1]
 	for i := range all {
 		all[i] = one(y[i*w:(i+1)*w], f[i*c:(i+1)*c])
 	}

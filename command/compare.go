@@ -111,10 +111,25 @@ func comparisonText(c *compare.Comparison) string {
 	if len(c.Results) > 0 {
 		out += comparisonTable(c) + "\n"
 	}
+	if c.Intervals != nil {
+		out += intervalsLine(c) + "\n"
+	}
 	for _, l := range c.LeftOut {
 		out += fmt.Sprintf("left out: %s: %s\n", l.Label, l.Reason)
 	}
 	return out + c.Advice + "\n"
+}
+
+// intervalsLine says how a contender has done that has intervals and no likelihood, beside the recommended one.
+func intervalsLine(c *compare.Comparison) string {
+	q := c.Intervals
+	line := fmt.Sprintf("%s, no likelihood: %g %% hold %.1f %%, width %.3g, interval score %.3g, fit %s s", q.Label, 100*c.Level, 100*q.Coverage, q.Width, q.Score, digits(q.FitSeconds))
+	for _, r := range c.Results {
+		if r.Name == c.Recommended && r.IntervalScore != nil {
+			line += fmt.Sprintf(" (%s: %.1f %%, %.3g, %.3g)", r.Label, 100**r.Coverage, *r.Width, *r.IntervalScore)
+		}
+	}
+	return line
 }
 
 // comparisonTable returns the table with a line for each result.

@@ -22,6 +22,10 @@ type comparison struct {
 		Scores                map[string]float64
 		Coverage, Width       *float64
 	}
+	Intervals *struct {
+		Name  string
+		Width float64
+	}
 	LeftOut []struct{ Name, Reason string } `json:"left_out"`
 }
 
@@ -30,9 +34,9 @@ func TestCompareNumbers(t *testing.T) {
 	t.Parallel()
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "held.csv"), example(120, 3))
-	args := []string{"compare", "train.csv", "--model", "m.valla", "--validation", "held.csv", "--methods", "temperature,conformal,lla-kfac,gapa", "--budget", "2m"}
+	args := []string{"compare", "train.csv", "--model", "m.valla", "--validation", "held.csv", "--methods", "temperature,conformal,lla-kfac,gapa,mean-variance,quantiles", "--budget", "2m"}
 	out := must(t, dir, args...)
-	for _, want := range []string{"on 120 rows held out (in 2 folds)", "posteriors fitted to 200 rows", "MAP, temperature", "MAP, conformal", "LLA KFAC", "GAPA", "CRPS", "95 % hold", "µs/row", "\nTake "} {
+	for _, want := range []string{"on 120 rows held out (in 2 folds)", "posteriors fitted to 200 rows", "MAP, temperature", "mean-variance network", "\nquantile network, no likelihood: 95 % hold ", "MAP, conformal", "LLA KFAC", "GAPA", "CRPS", "95 % hold", "µs/row", "\nTake "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("compare printed\n%swant %q", out, want)
 		}
@@ -41,7 +45,7 @@ func TestCompareNumbers(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Results) != 5 || c.Rows != 120 || c.Folds != 2 || c.Seen || !strings.Contains(out, c.Advice) || c.Results[4].NLL < c.Results[0].NLL || c.Results[0].Coverage == nil {
+	if len(c.Results) != 6 || c.Intervals == nil || c.Intervals.Name != "quantiles" || !(c.Intervals.Width > 0) || c.Rows != 120 || c.Folds != 2 || c.Seen || !strings.Contains(out, c.Advice) || c.Results[5].NLL < c.Results[0].NLL || c.Results[0].Coverage == nil {
 		t.Errorf("as JSON: %+v\nas text: %s", c, out)
 	}
 	fails(t, dir, 2, `contender "mcmc", expected one of map, temperature`, "compare", "train.csv", "--model", "m.valla", "--methods", "mcmc")

@@ -35,6 +35,7 @@ type trainCommand struct {
 	valla.Network
 	valla.Training
 	transforming
+	NoiseHead string `set:"noise-head" default:"none" choice:"none log-variance" help:"regression: log-variance trains a network that tells the noise of each row by a second output for each target"` // noise of each row
 
 	memory     memory              // bytes that the table may take
 	likelihood string              // value of --likelihood; "" means Gaussian noise, or classes
@@ -127,6 +128,9 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
 		Likelihood: c.chosen, TargetTransform: c.transform(),
+	}
+	if c.NoiseHead != "none" {
+		o.NoiseHead = task.ScaleOf(c.NoiseHead)
 	}
 	set, notes, err := c.columns.read(args[0], c.header.reader(), c.targets, o, c.memory)
 	if err != nil {

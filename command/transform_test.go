@@ -117,3 +117,20 @@ func TestTargetTransformRefusals(t *testing.T) {
 		t.Error("a model was written")
 	}
 }
+
+// TestTrainNoiseHead: a network that tells the noise of each row is trained, fitted, scored and compared, and refuses classes.
+func TestTrainNoiseHead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "train.csv"), example(200, 1))
+	must(t, dir, with(quickTrain, "train", "train.csv", "--noise-head", "log-variance", "--out", "map.valla")...)
+	must(t, dir, "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--out", "m.valla")
+	if out := must(t, dir, "eval", "train.csv", "--model", "m.valla"); !strings.Contains(out, "NLL") {
+		t.Errorf("eval printed %s", out)
+	}
+	if out := must(t, dir, "compare", "train.csv", "--model", "map.valla", "--methods", "mean-variance"); !strings.Contains(out, "left out: mean-variance network: the network itself tells the noise of each row\n") {
+		t.Errorf("compare printed %s", out)
+	}
+	fails(t, dir, 2, `"variance"`, with(quickTrain, "train", "train.csv", "--noise-head", "variance", "--out", "n.valla")...)
+	fails(t, dir, 2, "a noise head of a network of classes", with(quickTrain, "train", "train.csv", "--noise-head", "log-variance", "--classes", "--out", "n.valla")...)
+}

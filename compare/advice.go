@@ -24,7 +24,7 @@ func (c *Comparison) conclude() {
 		r.Behind, r.BehindError = kernel.MeanDifference(r.nlls, best.nlls)
 	}
 	take := c.simplest(best)
-	c.Recommended, c.Advice = take.Name, c.advice(take, best)
+	c.Recommended, c.Advice = take.Name, c.advice(take, best)+c.narrower(take)
 }
 
 // enough is how many standard errors tell two contenders apart.
@@ -106,8 +106,12 @@ func (r Result) cheaper(than Result) bool {
 // holds reports whether the intervals of a result hold their level, as far as the rows tell. The NLL alone
 // would not show it: a row that lies far outside has too much weight in it.
 func (c *Comparison) holds(r Result) bool {
-	spread := math.Sqrt(c.Level * (1 - c.Level) / float64(c.Rows))
-	return r.Name == valla.CalibrateConformal || r.Coverage == nil || *r.Coverage >= c.Level-enough*spread
+	return r.Name == valla.CalibrateConformal || r.Coverage == nil || *r.Coverage >= c.enoughInside()
+}
+
+// enoughInside returns the share of the targets inside of intervals that hold their level, as far as the rows tell.
+func (c *Comparison) enoughInside() float64 {
+	return c.Level - enough*math.Sqrt(c.Level*(1-c.Level)/float64(c.Rows))
 }
 
 // advice returns the recommendation in a sentence.
@@ -117,24 +121,34 @@ func (c *Comparison) advice(take, best Result) string {
 	switch {
 	case take.Name != best.Name:
 		text += fmt.Sprintf("it does as well as %s, whose NLL is smaller by %.3g ± %.2g", best.title(), take.Behind, take.BehindError)
+		if !c.holds(best) {
+			text += c.insideOf(best)
+		}
 	case rival == nil:
 		text += "nothing else has finished"
 	default:
 		text += fmt.Sprintf("its NLL is smaller than that of %s by %.3g ± %.2g", rival.title(), rival.Behind, rival.BehindError)
 		if !c.holds(*rival) {
-			text += fmt.Sprintf(", whose %g %% intervals hold %.1f %%", 100*c.Level, 100**rival.Coverage)
+			text += c.insideOf(*rival)
 		}
 	}
 	if take.FitSeconds < best.FitSeconds/2 && best.FitSeconds > 1 {
 		text += fmt.Sprintf(", in %s instead of %s", seconds(take.FitSeconds), seconds(best.FitSeconds))
 	}
-	if take.Name == deepEnsemble {
-		text += fmt.Sprintf("; no posterior is needed, but each prediction takes %d networks, and fits of posteriors to an ensemble may be better still (valla train --networks)", ensembleSize)
+	for _, r := range retrained {
+		if r.name == take.Name {
+			text += "; no posterior is needed, but " + r.but
+		}
 	}
 	if c.Seen {
 		text += "; but the network may have been trained on the rows that judge, which favours small error bars"
 	}
 	return text + "."
+}
+
+// insideOf tells the share of the targets in the intervals of a result.
+func (c *Comparison) insideOf(r Result) string {
+	return fmt.Sprintf(", whose %g %% intervals hold %.1f %%", 100*c.Level, 100**r.Coverage)
 }
 
 // rival returns the best result that is simpler than another one, or else the best other result; nil where
@@ -165,7 +179,8 @@ func (r Result) title() string {
 		return "vector scaling"
 	case valla.CalibrateLaw:
 		return "the network alone with a law of its residuals"
-	case deepEnsemble:
+	}
+	if slices.ContainsFunc(retrained, func(one again) bool { return one.name == r.Name }) {
 		return "a " + r.Label
 	}
 	return r.Label

@@ -67,10 +67,9 @@ func (c *contest) round(ctx, limited context.Context, one contender, shares int)
 func (c *contest) try(ctx, limited context.Context, one contender, given, left time.Duration) error {
 	own, cancel := context.WithTimeout(limited, given)
 	defer cancel()
-	r, err := c.contend(own, one)
+	err := c.enter(own, one)
 	switch {
 	case err == nil:
-		c.out.Results = append(c.out.Results, r)
 	case given < left && errors.Is(err, context.DeadlineExceeded) && limited.Err() == nil:
 		one.share = given
 		c.late = append(c.late, one)
@@ -80,6 +79,18 @@ func (c *contest) try(ctx, limited context.Context, one contender, given, left t
 		c.leave(one, reason(ctx, err, given))
 	}
 	return nil
+}
+
+// enter adds what a contender has done to the result.
+func (c *contest) enter(ctx context.Context, one contender) error {
+	if one.name == quantileNetwork {
+		return c.quantiles(ctx, one)
+	}
+	r, err := c.contend(ctx, one)
+	if err == nil {
+		c.out.Results = append(c.out.Results, r)
+	}
+	return err
 }
 
 // leave notes a contender without a result.
@@ -109,8 +120,8 @@ func (c *contest) estimated(ctx context.Context, all []contender) (queue []conte
 		if one.settings != nil {
 			cost[one.name] = share
 		}
-		if one.networks > 0 {
-			cost[one.name] = float64(one.networks) * c.trained()
+		if one.trainings > 0 {
+			cost[one.name] = float64(one.trainings) * c.trained()
 			one.seconds = cost[one.name] / float64(len(c.folds)) // once for all folds
 		}
 		e, ok := one.settings.(gp.Estimator)

@@ -47,9 +47,11 @@ type Comparison struct {
 	Level   float64  `json:"level"`   // probability of the intervals
 	Targets []string `json:"targets"` // names of the targets
 
-	Results []Result  `json:"results"`  // sorted by NLL, the smallest first
-	LeftOut []LeftOut `json:"left_out"` // contenders without a result
-	Seconds float64   `json:"seconds"`  // wall time
+	Results []Result `json:"results"` // sorted by NLL, the smallest first
+	// Intervals are those of the network of quantiles, which has no likelihood and is never recommended; nil if it is no contender.
+	Intervals *Intervals `json:"intervals,omitempty"`
+	LeftOut   []LeftOut  `json:"left_out"` // contenders without a result
+	Seconds   float64    `json:"seconds"`  // wall time
 	// Recommended is the name of the simplest contender that surely loses little: the mean of the rows' differences to the
 	// default method and two of its standard errors are at most 0.02, and the share of the targets in the intervals is not
 	// below the Level by more than two standard errors. Where another contender is better than the default method by two
@@ -84,11 +86,16 @@ type Result struct {
 	// predictions, or the mean size of the sets. nil where Coverage is nil.
 	Width *float64 `json:"width,omitempty"`
 
-	FitSeconds   float64 `json:"fit_seconds"`    // of one fit, or calibration; 0 for the network alone
+	// IntervalScore is the mean of metric.IntervalScore of these intervals, in the units of the only target; nil for several
+	// targets and where there are no intervals.
+	IntervalScore *float64 `json:"interval_score,omitempty"`
+
+	FitSeconds   float64 `json:"fit_seconds"`    // of one fit, training or calibration; 0 for the network alone
 	FitBytes     int64   `json:"fit_bytes"`      // most bytes that objects of a fit took at once; 0 where there is no fit
 	MicrosPerRow float64 `json:"micros_per_row"` // microseconds of a prediction
 
 	nlls    []float64 // of the rows that judge [n]
+	spans   spans     // intervals of the rows that judge, where there is an IntervalScore
 	simpler int       // rank: 0 is the network alone, then come calibrations, then posteriors
 }
 

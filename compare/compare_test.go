@@ -12,7 +12,9 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -91,12 +93,12 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestRivals: the network with a law of its residuals, and the deep ensemble that its training makes, equal those made by
-// hand. A network from elsewhere has no deep ensemble, with the reason.
+// TestRivals: the network with a law of its residuals, and the networks that its training makes, equal those made by hand. A
+// network from elsewhere has none of these, with the reason.
 func TestRivals(t *testing.T) {
 	m, set := trained(t)
 	held := wave(120, 7)
-	c := run(t, m, set, Options{Methods: []string{"law", "deep-ensemble"}, Held: held, Folds: 1, Seed: 5})
+	c := run(t, m, set, Options{Methods: []string{"law", "deep-ensemble", "mean-variance", "quantiles"}, Held: held, Folds: 1, Seed: 5})
 	choose, judge := holdout.Halves(held, 5)
 	o := quickTrain()
 	o.Training.Networks = ensembleSize
@@ -104,7 +106,13 @@ func TestRivals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, by := range map[string]*valla.Model{"law": calibrated(t, m, choose, valla.CalibrateLaw), "deep-ensemble": deep} {
+	o = quickTrain()
+	o.NoiseHead = task.LogVariance
+	noisy, err := valla.Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range map[string]*valla.Model{"law": calibrated(t, m, choose, valla.CalibrateLaw), "deep-ensemble": deep, "mean-variance": noisy} {
 		want, err := by.Evaluate(t.Context(), judge, valla.PredictOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -114,11 +122,66 @@ func TestRivals(t *testing.T) {
 	if r := c.get(t, "deep-ensemble"); r.Label != "deep ensemble of 5" || !(r.FitSeconds > 0) || r.Settings != "networks=5" {
 		t.Errorf("%+v", r)
 	}
+	q, err := m.Quantiles(t.Context(), set, 0.95, nil)
+	if err == nil {
+		q, err = q.Conform(t.Context(), choose)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lower, upper, err := q.Intervals(t.Context(), judge.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want spans
+	want.add(0.95, lower, upper, judge.Y.Float64s())
+	if i := c.Intervals; i == nil || !slices.Equal(i.spans.scores, want.scores) || i.Score != kernel.Mean(want.scores) || i.Coverage != kernel.Mean(want.inside) || !(i.FitSeconds > 0) || i.Narrower == 0 {
+		t.Errorf("intervals %+v", c.Intervals)
+	}
 	elsewhere := *m
 	elsewhere.History = []valla.Event{{Action: valla.ActionWeights}}
-	c = run(t, &elsewhere, set, Options{Methods: []string{"deep-ensemble"}, Held: held})
-	if len(c.LeftOut) != 1 || !strings.Contains(c.LeftOut[0].Reason, "the history does not tell how the network was trained") {
+	c = run(t, &elsewhere, set, Options{Methods: []string{"deep-ensemble", "mean-variance", "quantiles"}, Held: held})
+	for _, l := range c.LeftOut {
+		if !strings.Contains(l.Reason, "the history does not tell how the network was trained") {
+			t.Errorf("left out %+v", l)
+		}
+	}
+	if len(c.LeftOut) != 3 || c.Intervals != nil {
+		t.Errorf("left out %+v, intervals %+v", c.LeftOut, c.Intervals)
+	}
+	c = run(t, noisy, set, Options{Methods: []string{"mean-variance", "deep-ensemble"}, Held: held})
+	if len(c.LeftOut) != 2 || c.LeftOut[0].Reason != "the network itself tells the noise of each row" || !strings.Contains(c.LeftOut[1].Reason, "cannot be a member of an ensemble") {
 		t.Errorf("left out %+v", c.LeftOut)
+	}
+}
+
+// TestIntervals: intervals without a likelihood are in the advice only where they hold their level and are narrower by more than
+// two standard errors.
+func TestIntervals(t *testing.T) {
+	var wide, narrow spans
+	for i := range 100 {
+		y, by := float64(i), 0.1*float64(i%2)
+		wide.add(0.95, []float64{y - 2}, []float64{y + 2}, []float64{y})
+		narrow.add(0.95, []float64{y - 1}, []float64{y + 1 + by}, []float64{y})
+	}
+	if got := wide.scores[0]; got != 4 {
+		t.Errorf("interval score %g, want the width 4", got)
+	}
+	var outside spans
+	if outside.add(0.95, []float64{0}, []float64{1}, []float64{1.5}); math.Abs(outside.scores[0]-21) > 1e-9 || outside.inside[0] != 0 {
+		t.Errorf("interval score %g of %g inside, want 1 + 40·0.5 of 0", outside.scores[0], outside.inside[0])
+	}
+	const sentence = " If only intervals matter: those of a quantile network hold 96.0 % and are narrower than those of the network alone by 1.95 ± 0.005 in the mean."
+	for want, q := range map[string]Intervals{
+		sentence: {Coverage: 0.96, spans: narrow},
+		"":       {Coverage: 0.9, spans: narrow},
+		" ":      {Coverage: 0.96, spans: wide},
+	} {
+		q.Label = "quantile network"
+		c := Comparison{Results: []Result{{Name: "map", nlls: make([]float64, 100), spans: wide}}, Intervals: &q, Rows: 100, Level: 0.95}
+		if c.conclude(); c.Advice != "Take the network alone: nothing else has finished."+strings.TrimSuffix(want, " ") {
+			t.Errorf("advice %q, want %q in it", c.Advice, want)
+		}
 	}
 }
 
@@ -205,7 +268,7 @@ func TestCompareLeavesOut(t *testing.T) {
 		t.Errorf("interrupted: %+v, error %v", c, err)
 	}
 	for want, o := range map[string]Options{
-		`contender "map2", expected one of map, temperature, vector, law, conformal, deep-ensemble, valla, lla, lla-kfac`: {Methods: []string{"map2"}},
+		`contender "map2", expected one of map, temperature, vector, law, conformal, deep-ensemble, mean-variance, quantiles, valla, lla, lla-kfac`: {Methods: []string{"map2"}},
 		`contender "lla" stands twice`: {Methods: []string{"lla", "lla"}},
 		"expected none below 0":        {Budget: -1},
 		"level 1, expected":            {Level: 1},

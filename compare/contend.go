@@ -40,13 +40,16 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 			return out, err
 		}
 		out.nlls = append(out.nlls, nlls...)
-		if err := errors.Join(scorer.Add(p, f.judge.Y), width.Add(p, graph.Floats(f.judge.Y))); err != nil {
+		y := graph.Floats(f.judge.Y)
+		if err := errors.Join(scorer.Add(p, f.judge.Y), width.Add(p, y), c.span(&out, p, y)); err != nil {
 			return out, err
 		}
 	}
 	var err error
 	out.NLL, out.StandardError = kernel.Mean(out.nlls), kernel.StandardError(out.nlls)
-	out.Coverage, out.Width = width.Means()
+	if out.Coverage, out.Width = width.Means(); out.spans.scores != nil {
+		out.IntervalScore = new(kernel.Mean(out.spans.scores))
+	}
 	if out.Scores, err = scorer.Scores(); err != nil {
 		return out, err
 	}
@@ -57,8 +60,8 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 
 // label gives a result the name of a model that was made for it, and adds the time that this took.
 func (c *contest) label(out *Result, one contender, m *valla.Model) {
-	if one.networks > 0 {
-		out.FitSeconds = c.seconds
+	if one.again != nil {
+		out.FitSeconds = c.trainings[one.name].seconds
 		return
 	}
 	out.Label = m.String()
@@ -73,8 +76,8 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *va
 	case one.calibration != "":
 		m, err = c.m.Calibrate(ctx, f.choose, valla.CalibrateOptions{Method: one.calibration})
 		return m, 0, err
-	case one.networks > 0:
-		return c.several(ctx, one)
+	case one.again != nil:
+		return c.again(ctx, one)
 	case one.settings == nil:
 		return c.m, 0, ctx.Err()
 	}
@@ -88,24 +91,6 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *va
 		o.OnProgress = func(p train.Progress) { report(label, p) }
 	}
 	bytes = peak(func() { m, err = c.m.Fit(ctx, c.train, o) })
-	return m, bytes, err
-}
-
-// several returns the deep ensemble, which is the same for all folds: its networks see no rows that choose or judge, except
-// that held-out rows end their training as they ended that of the network.
-func (c *contest) several(ctx context.Context, one contender) (m *valla.Model, bytes int64, err error) {
-	if c.ensemble != nil {
-		return c.ensemble, 0, nil
-	}
-	start, report := time.Now(), func(p train.Progress) {
-		if c.o.OnProgress != nil {
-			c.o.OnProgress(one.label, p)
-		}
-	}
-	bytes = peak(func() { m, err = c.m.Several(ctx, c.set, one.networks, report) })
-	if err == nil {
-		c.ensemble, c.seconds = m, time.Since(start).Seconds()
-	}
 	return m, bytes, err
 }
 

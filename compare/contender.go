@@ -18,20 +18,18 @@ const networkAlone = "map"
 // calibrations are the names of the calibrations of the network alone, the simplest first.
 var calibrations = []string{valla.CalibrateTemperature, valla.CalibrateVector, valla.CalibrateLaw, valla.CalibrateConformal}
 
-// deepEnsemble is the name of the ensemble of ensembleSize networks that are trained like the network, without a posterior.
-const deepEnsemble, ensembleSize = "deep-ensemble", 5
-
 // fitted is the rank of posteriors. Calibrations have lower ranks.
 const fitted = 9
 
-// contender is the network alone, a calibration of it, or a method.
+// contender is the network alone, a calibration of it, a rival that is trained again, or a method.
 type contender struct {
 	name        string        // see Names
 	label       string        // name in a table of scores
 	given       string        // see Result.Settings
 	calibration string        // method of Calibrate; "" means none
-	settings    gp.Settings   // settings of the method; nil for the network alone, its calibrations and the deep ensemble
-	networks    int           // number of networks of the deep ensemble; 0 for the others
+	settings    gp.Settings   // settings of the method; nil for the network alone, its calibrations and rivals that are trained again
+	again       *again        // rival that is trained again; nil for the others
+	trainings   int           // how many times as long as the training of the network it takes; 0 where nothing is trained
 	simpler     int           // see Result.simpler
 	seconds     float64       // estimate of one fit; 0 where there is none
 	share       time.Duration // share of the budget that was too little; 0 before the first try
@@ -48,10 +46,15 @@ var forms = []struct {
 	{"lla-last-layer", "lla", "weights", "last-layer"},
 }
 
-// Names lists the contenders of [Run]: the network alone (map), its calibrations, a deep ensemble, the methods of
-// [method.All] with their defaults, and two more forms of LLA.
+// Names lists the contenders of [Run]: the network alone (map), its calibrations, rivals without a posterior that are trained
+// again (a deep ensemble, a network that tells the noise of each row, a network of quantiles), the methods of [method.All] with
+// their defaults, and two more forms of LLA.
 func Names() []string {
-	names := append(append([]string{networkAlone}, calibrations...), deepEnsemble)
+	names := append([]string{networkAlone}, calibrations...)
+	for _, r := range retrained {
+		names = append(names, r.name)
+	}
+	names = append(names, quantileNetwork)
 	for _, how := range method.All() {
 		names = append(names, how.Name)
 		for _, f := range forms {
@@ -74,8 +77,13 @@ func newContender(name string) (contender, error) {
 		c.label, c.given, c.calibration, c.simpler = "MAP, "+name, "method="+name, name, 1+rank
 		return c, nil
 	}
-	if name == deepEnsemble {
-		c.label, c.given, c.networks = fmt.Sprintf("deep ensemble of %d", ensembleSize), fmt.Sprintf("networks=%d", ensembleSize), ensembleSize
+	if i := slices.IndexFunc(retrained, func(r again) bool { return r.name == name }); i >= 0 {
+		r := &retrained[i]
+		c.label, c.given, c.again, c.trainings = r.label, r.given, r, r.trainings
+		return c, nil
+	}
+	if name == quantileNetwork {
+		c.label, c.trainings = "quantile network", 1
 		return c, nil
 	}
 	of, setting, value := name, "", ""
@@ -104,7 +112,8 @@ func (c *contest) contenders() ([]contender, error) {
 	names := c.o.Methods
 	if names == nil {
 		names = slices.DeleteFunc(Names(), func(n string) bool {
-			return n == valla.CalibrateVector && !c.classes() || n == valla.CalibrateLaw && c.m.NoiseStds() == nil
+			return n == valla.CalibrateVector && !c.classes() || n == valla.CalibrateLaw && c.m.NoiseStds() == nil ||
+				(n == meanVariance || n == quantileNetwork) && c.classes()
 		})
 	}
 	names = append([]string{networkAlone}, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == networkAlone })...)

@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/train"
 )
 
 // Defaults of Options.
@@ -34,8 +33,7 @@ type contest struct {
 	late  []contender  // contenders whose share of the budget was too small
 	out   *Comparison  // result so far
 
-	ensemble *valla.Model // deep ensemble; nil before it is trained
-	seconds  float64      // time of its training
+	trainings map[string]trainedAgain // rivals that were trained again, by their names
 }
 
 // fold is a division of the rows that were held out.
@@ -63,7 +61,7 @@ func newContest(ctx context.Context, m *valla.Model, set *data.Set, o Options) (
 	case o.Shift && (o.Held != nil || o.Folds > 1):
 		return nil, settings.Errorf("outer rows judge, or held-out rows in folds: expected one of the two")
 	}
-	c := &contest{m: m.MAP(), o: o, set: set, out: &Comparison{Level: o.Level, Shift: o.Shift, Targets: m.Task.Targets()}}
+	c := &contest{m: m.MAP(), o: o, set: set, trainings: map[string]trainedAgain{}, out: &Comparison{Level: o.Level, Shift: o.Shift, Targets: m.Task.Targets()}}
 	if o.Shift {
 		c.o.Folds = 1 // other rows choose than judge
 		if err := c.shift(ctx); err != nil {
@@ -92,12 +90,7 @@ func (c *contest) shift(ctx context.Context) (err error) {
 	if c.set, c.outer, err = holdout.Outer(c.set, outerShare); err != nil {
 		return err
 	}
-	report := func(p train.Progress) {
-		if c.o.OnProgress != nil {
-			c.o.OnProgress("the network without outer rows", p)
-		}
-	}
-	c.m, err = c.m.Several(ctx, c.set, 1, report)
+	c.m, err = c.m.Several(ctx, c.set, 1, c.progress("the network without outer rows"))
 	return err
 }
 

@@ -47,8 +47,8 @@ func TestReason(t *testing.T) {
 // TestNames: every method is a contender, and so is each further form, behind its method.
 func TestNames(t *testing.T) {
 	names := Names()
-	if !slices.Equal(names[:6], []string{"map", "temperature", "vector", "law", "conformal", "deep-ensemble"}) {
-		t.Errorf("names begin with %q", names[:6])
+	if !slices.Equal(names[:8], []string{"map", "temperature", "vector", "law", "conformal", "deep-ensemble", "mean-variance", "quantiles"}) {
+		t.Errorf("names begin with %q", names[:8])
 	}
 	for _, name := range method.Names() {
 		if !slices.Contains(names, name) {

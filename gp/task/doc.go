@@ -56,7 +56,7 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	}
 	y, err := t.Outputs.encode(s.Y, dt)
 	if err == nil && t.Scale != nil {
-		y, err = t.Scale.apply(x, y, func(v, unit float64) float64 { return v / unit })
+		return t.Scale.Scaled(gp.Examples{X: x, Y: y})
 	}
 	return gp.Examples{X: x, Y: y}, err
 }

@@ -95,6 +95,12 @@ func (s *Scale) Units(ctx context.Context, x *tensor.Dense) ([]float64, error) {
 	return units, nil
 }
 
+// Scaled returns examples with their targets in units of the scale.
+func (s *Scale) Scaled(e gp.Examples) (gp.Examples, error) {
+	y, err := s.apply(e.X, e.Y, func(v, unit float64) float64 { return v / unit })
+	return gp.Examples{X: e.X, Y: y}, err
+}
+
 // apply returns f of each target of y [N,T] and the scale of its noise at the inputs x [N,…].
 func (s *Scale) apply(x, y *tensor.Dense, f func(v, unit float64) float64) (*tensor.Dense, error) {
 	units, err := s.Units(context.Background(), x)

@@ -13,10 +13,10 @@ const (
 	// The steps of a fit take affordable operations together, a minute or two on one core, but there are costlySteps
 	// at least: these fit a ResNet-20 on CIFAR-10 in some minutes. Perceptrons on images of digits make all their steps.
 	affordable, costlySteps = 2e12, 100
-	// costly is the most operations of costlySteps, of their validations and of what follows, in float64 and in float32:
-	// some minutes on two cores: the kernels of networks with convolutions reach about half of the speed of large products, on which
-	// plans count. Where there are more, a fit has fewer inducing points by default.
-	costly, costlySingle = 6e12, 1.7e13
+	// costly is the most operations of costlySteps, of their validations and of what follows, in float64 and in float32. In
+	// float64 networks of a million weights are then fitted within five minutes on two cores, see docs/gallery.md; in float32
+	// ResNets on CIFAR-10 keep all their weights. Where there are more, a fit has fewer inducing points by default.
+	costly, costlySingle = 3e12, 1.7e13
 	// usualInducing is the number of inducing points of other fits.
 	usualInducing = 100
 	// predicted is about how many rows are predicted after a fit, for its verdict.

@@ -32,7 +32,7 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 		predicted += min(float64(p.Validation.N()), float64(mostJudges(share)))
 	}
 	if f := m.features; f != nil && f.chosen != nil {
-		cost.With, cost.Longer, cost.LongerSeconds = "uncertain weights of the last layer alone", f.chosen.Longer, f.chosen.LongerSeconds
+		cost.With, cost.Longer, cost.LongerSeconds = f.chosen.With, f.chosen.Longer, f.chosen.LongerSeconds
 	}
 	after := predicted * cost.Row
 	after += gp.HandledSeconds(usual+4*judging, m.Task.Size()) // the network alone is judged, too, see rivals

@@ -198,25 +198,22 @@ func (m *Model) onFeatures(ctx context.Context, p gp.Problem, o FitOptions) (gp.
 // cheaper fronts that would save less than it costs.
 const leastFront = 4e6
 
-// keeping returns the model for a fit to the rows of a set. The model keeps features in memory for the time of the fit where the
-// settings say that the posterior stays the same, see costlyFront. The function forget, to be called with the
-// result of the fit, which may be nil, ends that.
-func (m *Model) keeping(s gp.Settings, set *data.Set, r gp.Run) (_ *Model, forget func(*Model), err error) {
-	forget = func(*Model) {}
+// keeping returns the model for a fit to the rows of a set. It keeps features in memory, until forget, where the settings say that the
+// posterior stays the same, see costlyFront.
+func (m *Model) keeping(s gp.Settings, set *data.Set, r gp.Run) (*Model, error) {
 	local, ok := s.(gp.Local)
 	if !ok || m.features != nil {
-		return m, forget, nil
+		return m, nil
 	}
 	uncertain, err := local.Uncertain(m.network())
 	if err != nil || len(uncertain) == 0 {
-		return m, forget, nil // the fit explains the error
+		return m, nil // the fit explains the error
 	}
 	cut, err := m.costlyFront(uncertain, set.N(), r)
 	if err != nil || cut == nil || m.Task.CheckSet(set) != nil {
-		return m, forget, err // the fit explains what is wrong with the set
+		return m, err // the fit explains what is wrong with the set
 	}
-	own, forget := m.remembering(cut, nil)
-	return own, forget, nil
+	return m.remembering(cut, nil), nil
 }
 
 // costlyFront returns the cut before uncertain weights, and nil unless the layers before them take most of the operations and the
@@ -233,25 +230,30 @@ func (m *Model) costlyFront(uncertain []*graph.Param, n int, r gp.Run) (*frozen.
 	return cut, nil
 }
 
-// remembering returns the model with features in memory, see features.chosen, and the function that ends that.
-func (m *Model) remembering(cut *frozen.Cut, chosen *gp.Estimate) (_ *Model, forget func(fitted *Model)) {
+// remembering returns the model with features in memory, see features.chosen.
+func (m *Model) remembering(cut *frozen.Cut, chosen *gp.Estimate) *Model {
 	own := m.copied()
 	own.features = &features{cut.Parts(), frozen.InMemory(cut), chosen}
-	return own, func(fitted *Model) {
-		own.CloseFeatures() // which has no file
-		if fitted != nil {
-			fitted.features = nil
-		}
+	return own
+}
+
+// forget ends the memory of features without a file, of the model of a fit and of its result, which may be nil.
+func (m *Model) forget(fitted *Model) {
+	if m.features == nil || m.features.memory.Path() != "" {
+		return
+	}
+	m.CloseFeatures() // which has no file
+	if fitted != nil {
+		fitted.features = nil
 	}
 }
 
-// abridged returns the model for a fit to p, with features in memory where the settings choose the last layer because more
-// weights would take long. The function forget is that of keeping.
-func (m *Model) abridged(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (_ *Model, forget func(*Model), err error) {
-	forget = func(*Model) {}
-	of, ok := s.(gp.Estimator)
-	if !ok {
-		return m, forget, nil
+// abridged returns the model for a fit to p. It keeps features in memory, until forget, where the settings choose the last layer because
+// all weights would take too much.
+func (m *Model) abridged(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (*Model, error) {
+	short, ok := s.(gp.Abridged)
+	if !ok || m.features != nil {
+		return m, nil
 	}
 	rows := p.Train.N()
 	if p.Validation != nil {
@@ -259,14 +261,12 @@ func (m *Model) abridged(ctx context.Context, s gp.Settings, p gp.Problem, r gp.
 	}
 	cut, err := m.costlyFront(layers.LastLayer(m.network()), rows, r)
 	if err != nil || cut == nil {
-		return m, forget, err
+		return m, err
 	}
-	e, _ := of.Estimate(ctx, p, r) // with features the fit may have no error, and otherwise explains it
-	if !e.LastLayer {
-		return m, forget, nil
+	if alone, e := short.LastLayerAlone(ctx, p, r); alone {
+		return m.remembering(cut, &e), nil
 	}
-	own, forget := m.remembering(cut, &e)
-	return own, forget, nil
+	return m, nil
 }
 
 // featureNote says what a fit has read.

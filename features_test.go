@@ -287,9 +287,9 @@ func TestFeaturesInMemory(t *testing.T) {
 // lengthy are settings whose defaults choose the last layer of every network of several.
 type lengthy struct{ *vallagp.Settings }
 
-// Estimate implements gp.Estimator.
-func (l lengthy) Estimate(_ context.Context, p gp.Problem, _ gp.Run) (gp.Estimate, error) {
-	return gp.Estimate{LastLayer: len(p.Net.Params()) > 2, Longer: "weights=all", LongerSeconds: 100}, nil
+// LastLayerAlone implements gp.Abridged.
+func (l lengthy) LastLayerAlone(_ context.Context, p gp.Problem, _ gp.Run) (bool, gp.Estimate) {
+	return len(p.Net.Params()) > 2, gp.Estimate{With: "uncertain weights of the last layer alone", Longer: "weights=all", LongerSeconds: 100}
 }
 
 // TestFeaturesByDefault: where the defaults choose the last layer behind a costly front, the fit has features for inputs and says so, and
@@ -303,16 +303,15 @@ func TestFeaturesByDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]gp.Settings{"few operations": &vallagp.Settings{}, "no estimate": &laplace.Settings{}} {
-		if same, _, err := m.abridged(t.Context(), s, p, o.Run); err != nil || same != m {
+		if same, err := m.abridged(t.Context(), s, p, o.Run); err != nil || same != m {
 			t.Errorf("%s: another model, error %v", name, err)
 		}
 	}
-	own, forget, err := m.abridged(t.Context(), lengthy{}, p, o.Run)
+	own, err := m.abridged(t.Context(), lengthy{}, p, o.Run)
 	if err != nil || own == m {
 		t.Fatalf("the same model, error %v", err)
 	}
 	f := fit(t, own, set, o)
-	forget(f)
 	_, cut := frozen.Stored(f.Posterior.Stored)
 	if cut == nil || cut.Shape[0] != 4 || f.features != nil || m.features != nil || f.String() != "VaLLA 100" {
 		t.Fatalf("%v, cut %v", f, cut)
@@ -325,7 +324,7 @@ func TestFeaturesByDefault(t *testing.T) {
 		t.Errorf("predictions %v, expected %v", got[:3], want[:3])
 	}
 	small := newTestClasses(t, tensor.Float64, 6, 4)
-	if same, _, err := small.abridged(t.Context(), lengthy{}, p, o.Run); err != nil || same != small {
+	if same, err := small.abridged(t.Context(), lengthy{}, p, o.Run); err != nil || same != small {
 		t.Errorf("a cheap front: another model, error %v", err)
 	}
 }

@@ -90,8 +90,8 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	if m, err = m.observed(set, o.Likelihood); err != nil {
 		return nil, err
 	}
-	m, p, rows, forget, err := m.prepared(ctx, s, set, o)
-	defer func() { forget(out) }()
+	m, p, rows, err := m.prepared(ctx, s, set, o)
+	defer func() { m.forget(out) }()
 	if err != nil {
 		return nil, err
 	}
@@ -114,18 +114,16 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	return out, cmp.Or(runErr, ctx.Err())
 }
 
-// prepared returns the model for a fit, which may keep features, with the problem of the fit and the division of the rows. The function
-// forget, to be called with the result of the fit, which may be nil, ends the memory of features.
-func (m *Model) prepared(ctx context.Context, s gp.Settings, set *data.Set, o FitOptions) (_ *Model, p gp.Problem, rows division, forget func(*Model), err error) {
-	m, forget, err = m.keeping(s, set, o.Run)
-	if err != nil {
-		return m, p, rows, forget, err
+// prepared returns the model for a fit, which may keep features until forget, with the problem of the fit and the division of the rows.
+func (m *Model) prepared(ctx context.Context, s gp.Settings, set *data.Set, o FitOptions) (_ *Model, p gp.Problem, rows division, err error) {
+	if m, err = m.keeping(s, set, o.Run); err != nil {
+		return m, p, rows, err
 	}
-	if p, rows, err = m.problem(ctx, set, o); err != nil || m.features != nil {
-		return m, p, rows, forget, err
+	if p, rows, err = m.problem(ctx, set, o); err != nil {
+		return m, p, rows, err
 	}
-	m, forget, err = m.abridged(ctx, s, p, o.Run)
-	return m, p, rows, forget, err
+	m, err = m.abridged(ctx, s, p, o.Run)
+	return m, p, rows, err
 }
 
 // fitTo fits a method to a problem, or to features in place of its inputs.

@@ -80,6 +80,9 @@ func (p *parquetRows) padding(at int) *Padding {
 
 // filled reports whether a column of the file is not read, because the lists of another column fill it.
 func (p *parquetRows) filled(name string) bool {
+	if p.paddings == nil {
+		return false // files may have many columns
+	}
 	for at := range p.table.Schema().Columns() {
 		if pad := p.padding(at); pad != nil && (pad.Mask == name || pad.Count == name) {
 			return true
@@ -168,7 +171,7 @@ func (c *parquetChunk) readList(out []parquet.Value) (found int, err error) {
 }
 
 // number returns the number that a padding puts in a column of row i of those decoded, and whether it puts one there.
-func (p *parquetRows) number(leaf parquetLeaf, i int) (v float64, ok bool) {
+func (p *parquetRows) number(leaf *parquetLeaf, i int) (v float64, ok bool) {
 	switch {
 	case leaf.pad == nil:
 		return 0, false

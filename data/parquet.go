@@ -138,8 +138,8 @@ func (p *parquetRows) rows(b *batch, n int) error {
 			return err
 		}
 		for _, j := range c.uses {
+			leaf := &p.leaves[b.use[j].at]
 			for i := range n {
-				leaf := p.leaves[b.use[j].at]
 				v, ok := p.number(leaf, i)
 				if !ok {
 					v = p.cell(b, j, i, p.buffer[i*c.width+leaf.place])

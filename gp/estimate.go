@@ -21,10 +21,6 @@ type Estimate struct {
 	Longer        string  // the settings of the usual, longer fit, as a phrase; "" if With is ""
 	LongerSeconds float64 // what the longer fit takes; 0: not known, or it exceeds the memory
 
-	// LastLayer says that the defaults make the weights of the last layer alone uncertain, because all weights would take too long or
-	// too much memory. It is set with an error, too.
-	LastLayer bool
-
 	Kept     int64   // bytes that are still held after the fit
 	Row      float64 // seconds of a prediction of one input after the fit
 	RowBytes int64   // bytes of a compiled prediction for each input of a batch
@@ -38,6 +34,14 @@ type Estimator interface {
 	// Estimate returns the cost of Fit with the same arguments, see [Plan]. It holds little memory and writes no
 	// files. It has the errors of Fit, and a *graph.MemoryError where the fit exceeds the memory of r.
 	Estimate(ctx context.Context, p Problem, r Run) (Estimate, error)
+}
+
+// Abridged is implemented by Settings whose defaults make the weights of the last layer alone uncertain where a fit of all weights
+// would take too long, or too much memory. Such a fit may take features for inputs, see gp/frozen.
+type Abridged interface {
+	// LastLayerAlone reports whether the defaults do so for a problem. The fields With, Longer and LongerSeconds of e say what
+	// the fit has less of, and name the fit of all weights.
+	LastLayerAlone(ctx context.Context, p Problem, r Run) (alone bool, e Estimate)
 }
 
 // Speed returns how many multiplications of large matrix products, each with an addition, the

@@ -124,8 +124,9 @@ func (p *Plan) Pass(size int, c graph.Cost, examples int, limit int64) {
 	p.Run(c, math.Ceil(float64(examples)/float64(size)))
 }
 
-// reached is the part of [Speed] that the products of networks reach, which are smaller and move more data, as measured with the
-// networks of a million weights in docs/gallery.md on two cores of an AMD EPYC of the Zen 3 generation.
+// reached is the part of [Speed] that the products of networks reach, which are smaller and move more data. Without it nine fits of
+// networks of a million weights (docs/gallery.md) took 0.8 to 2.2 times their plans, half of the CPU seconds of two cores of an AMD EPYC
+// (Zen 3) beside other work, which is a part of the rest.
 const reached = 0.7
 
 // Run counts so many runs of a program. Its memory is not counted. Products of float32 take half as long as those of

@@ -76,13 +76,6 @@ func (p *Prediction) scoredQuantiles() [][]float64 {
 	return out
 }
 
-// scored is a value of a prediction beside its target.
-type scored struct {
-	metric.Row
-	kind  likelihood.Kind // of the target
-	right bool            // whether the most probable class is the target, for ordered classes
-}
-
 // addValue adds a value.
 func (s *targetScorer) addValue(v scored) {
 	switch v.kind {

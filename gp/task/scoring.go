@@ -13,6 +13,13 @@ const (
 	leastScored  = 256  // least number of values of a part
 )
 
+// scored is a value of a prediction beside its target.
+type scored struct {
+	metric.Row
+	kind  likelihood.Kind // of the target
+	right bool            // whether the most probable class is the target, for ordered classes
+}
+
 // scoring is the kernel.Job that scores the values of a prediction whose distributions are not Gaussian. Student's t takes
 // some microseconds for each value.
 type scoring struct {

@@ -17,7 +17,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Estimator = (*Settings)(nil)
+var (
+	_ gp.Estimator = (*Settings)(nil)
+	_ gp.Abridged  = (*Settings)(nil)
+)
 
 // Estimate implements gp.Estimator.
 func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
@@ -40,8 +43,6 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	e, err := plan.Estimate(err)
 	if err == nil {
 		f.longer(ctx, s, p, &e)
-	} else if s.lastLayerBy(f.s) {
-		e.LastLayer, e.Longer = true, allWeights
 	}
 	if err == nil && e.Seconds > gp.Long {
 		f.cheaper(ctx, s, p, &e)
@@ -49,8 +50,24 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	return e, cmp.Or(err, ctx.Err())
 }
 
-// allWeights is the setting of a fit of all weights.
-const allWeights = "weights=" + layers.AllWeights
+// What a fit of the last layer has less of than usual, and the setting of a fit of all weights.
+const (
+	fewerWeights = "uncertain weights of the last layer alone"
+	allWeights   = "weights=" + layers.AllWeights
+)
+
+// LastLayerAlone implements gp.Abridged.
+func (s *Settings) LastLayerAlone(ctx context.Context, p gp.Problem, r gp.Run) (alone bool, e gp.Estimate) {
+	full, _, _, err := s.resolve(ctx, p, r)
+	if err != nil || !s.lastLayerBy(full) {
+		return false, e
+	}
+	if e, err = s.Estimate(ctx, p, r); err != nil { // such as too little memory, which features may mend
+		e.Longer = allWeights
+	}
+	e.With = fewerWeights
+	return true, e
+}
 
 // lastLayerBy reports whether the settings leave the weights open, and full, which completes them, has the last layer's.
 func (s *Settings) lastLayerBy(full Settings) bool {
@@ -67,8 +84,8 @@ func (f *fitting) longer(ctx context.Context, s *Settings, p gp.Problem, e *gp.E
 	var with, names []string
 	say := func(short, name string) { with, names = append(with, short), append(names, name) }
 	if s.lastLayerBy(f.s) {
-		long.Weights, e.LastLayer = []string{layers.AllWeights}, true
-		say("uncertain weights of the last layer alone", allWeights)
+		long.Weights = []string{layers.AllWeights}
+		say(fewerWeights, allWeights)
 	}
 	if s.Inducing == 0 && f.s.Inducing < usualInducing {
 		long.Inducing = usualInducing

@@ -39,8 +39,8 @@ type Estimator interface {
 // Abridged is implemented by Settings whose defaults make the weights of the last layer alone uncertain where a fit of all weights
 // would take too long, or too much memory. Such a fit may take features for inputs, see gp/frozen.
 type Abridged interface {
-	// LastLayerAlone reports whether the defaults do so for a problem. The fields With, Longer and LongerSeconds of e say what
-	// the fit has less of, and name the fit of all weights.
+	// LastLayerAlone reports whether the defaults do so for a problem. The fields With, Longer and LongerSeconds of e, which has no
+	// others, say what the fit has less of, and name the fit of all weights.
 	LastLayerAlone(ctx context.Context, p Problem, r Run) (alone bool, e Estimate)
 }
 

@@ -62,11 +62,10 @@ func (s *Settings) LastLayerAlone(ctx context.Context, p gp.Problem, r gp.Run) (
 	if err != nil || !s.lastLayerBy(full) {
 		return false, e
 	}
-	if e, err = s.Estimate(ctx, p, r); err != nil { // such as too little memory, which features may mend
-		e.Longer = allWeights
-	}
-	e.With = fewerWeights
-	return true, e
+	all := *s
+	all.Weights = []string{layers.AllWeights}
+	longer, _ := all.Estimate(ctx, p, r) // 0 s where there is not enough memory
+	return true, gp.Estimate{With: fewerWeights, Longer: allWeights, LongerSeconds: longer.Seconds}
 }
 
 // lastLayerBy reports whether the settings leave the weights open, and full, which completes them, has the last layer's.

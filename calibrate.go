@@ -302,15 +302,13 @@ func (m *Model) logitsOf(ctx context.Context, x *tensor.Dense, pass func(done, t
 		pass(n, n)
 		return graph.Floats(f), make([]float64, f.Size()), nil
 	}
-	err = m.eachLatent(ctx, x, func(_ int, g gp.Gaussian) error {
+	err = m.eachLatent(ctx, x, m.marginal(Probit), func(_ int, g gp.Gaussian) error {
 		if len(g.Probs) > 0 {
 			mean, variance = appendLogs(mean, g.Probs), append(variance, make([]float64, len(g.Probs))...)
 		} else {
 			mean = append(mean, g.Mean...)
-			for i, v := range g.Cov {
-				if i/c%c == i%c {
-					variance = append(variance, max(v, 0))
-				}
+			for i := range g.Mean {
+				variance = append(variance, max(g.Variance(i/c, i%c), 0))
 			}
 		}
 		pass(len(mean)/c, n)

@@ -79,6 +79,10 @@ func programBytes() int64 {
 // prediction: a part of latent distributions, the engine, and the probabilities of two predictions.
 func (m *Model) predictionBytes(row int64, n int) int64 {
 	c := m.Task.Size()
-	part := min(n, gp.PartRows(c))
-	return gp.Numbers(part, c, c) + gp.EngineBytes(row) + gp.Numbers(2, n, c)
+	marginal, width := m.marginal(Probit), c
+	if marginal {
+		width = 1
+	}
+	part := min(n, gp.PartRows(c, marginal))
+	return gp.Numbers(part, c, width) + gp.EngineBytes(row) + gp.Numbers(2, n, c)
 }

@@ -153,7 +153,7 @@ func (m *Model) residuals(ctx context.Context, e gp.Examples, order []int) ([]la
 	for t := range all {
 		all[t].LastIsStd = true
 	}
-	err := m.eachLatent(ctx, e.X, func(first int, g gp.Gaussian) error {
+	err := m.eachLatent(ctx, e.X, false, func(first int, g gp.Gaussian) error {
 		for i := range g.N() {
 			row := g.Rows(i, 1)
 			for t := range c {

@@ -51,7 +51,7 @@ func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) 
 // the latent distribution.
 func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions, seen func(gp.Gaussian)) (*Prediction, error) {
 	all, first, p := &Prediction{}, o.First, new(Prediction)
-	err := m.eachLatent(ctx, in, func(row int, g gp.Gaussian) error {
+	err := m.eachLatent(ctx, in, m.marginal(o.Link), func(row int, g gp.Gaussian) error {
 		o.First, o.Inputs = first+row, m.groupInputs(in, row, g.N())
 		if err := m.Fill(ctx, g, o, p); err != nil {
 			return err
@@ -71,14 +71,25 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 	return all, nil
 }
 
-// eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part. The inputs
+// costlyClasses is the number of classes from which on class probabilities are computed without covariances of the logits,
+// which then take most of the time and of the memory: of 1,000 classes 8 MB for each row. The results differ by rounding.
+const costlyClasses = 100
+
+// marginal reports whether predictions by a link need the variances of the outputs alone, and covariances would be costly.
+func (m *Model) marginal(link task.Link) bool {
+	_, classes := m.Task.Outputs.(*task.Classification)
+	return classes && m.Task.Size() >= costlyClasses && link != MonteCarlo
+}
+
+// eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part, with variances alone if
+// marginal says so. The inputs
 // are in the network's units. first is the number of the first input of a part. The next part overwrites g.
-func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first int, g gp.Gaussian) error) error {
-	e, err := m.engine()
+func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, marginal bool, f func(first int, g gp.Gaussian) error) error {
+	e, err := m.engine(marginal)
 	if err != nil {
 		return err
 	}
-	return e.Each(ctx, in, gp.PartRows(m.Task.Size()), f)
+	return e.Each(ctx, in, gp.PartRows(m.Task.Size(), marginal), f)
 }
 
 // engines guards the field predictions of all models. A model is copied by [Model.copied], because the field may change.
@@ -90,23 +101,28 @@ type modelEngine struct {
 	posterior *Posterior // posterior of the model at the time
 	laws      []law.Law  // laws of the model at the time
 	by        gp.Affine  // correction of the calibration at the time
+	marginal  bool       // predictions have variances alone
 }
 
-// engine returns the engine of the model's predictions, which is kept until the posterior or the
+// engine returns the engine of the model's predictions, with variances alone if marginal says so. It is kept until the posterior or the
 // calibration changes. The engine of a network alone is not kept, since its weights may change.
-func (m *Model) engine() (*gp.Engine, error) {
+func (m *Model) engine(marginal bool) (*gp.Engine, error) {
+	of := m.gp()
+	if marginal {
+		of = gp.Marginals(of)
+	}
 	if m.Posterior == nil {
-		return gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{})
+		return gp.NewEngine(of, m.Task.Inputs.Shape, gp.EngineOptions{})
 	}
 	engines.Lock()
 	defer engines.Unlock()
 	by := m.affine()
-	if k := m.predictions; k != nil && k.posterior == m.Posterior && by.Equal(k.by) && sameLaws(k.laws, m.Laws) {
+	if k := m.predictions; k != nil && k.posterior == m.Posterior && k.marginal == marginal && by.Equal(k.by) && sameLaws(k.laws, m.Laws) {
 		return k.Engine, nil
 	}
-	e, err := gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{})
+	e, err := gp.NewEngine(of, m.Task.Inputs.Shape, gp.EngineOptions{})
 	if err == nil {
-		m.predictions = &modelEngine{e, m.Posterior, m.Laws, by}
+		m.predictions = &modelEngine{e, m.Posterior, m.Laws, by, marginal}
 	}
 	return e, err
 }
@@ -189,7 +205,7 @@ func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, e
 	if err != nil {
 		return gp.Gaussian{}, err
 	}
-	err = m.eachLatent(ctx, in, func(_ int, g gp.Gaussian) error {
+	err = m.eachLatent(ctx, in, false, func(_ int, g gp.Gaussian) error {
 		all.Append(g)
 		return nil
 	})

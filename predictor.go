@@ -30,24 +30,37 @@ type PredictorOptions struct {
 // model does not change. A row has the same prediction, bit for bit, as by
 // [Model.Predict].
 type Predictor struct {
-	m      *Model         // turns latent distributions into predictions
-	engine *gp.Engine     // compiled predictions of the latent distribution
-	inputs task.Inputs    // scaling of the rows
-	dt     tensor.Dtype   // element type of the network
-	o      PredictOptions // options of every prediction
-	calls  sync.Pool      // of *call
+	m      *Model                     // turns latent distributions into predictions
+	engine *gp.Engine                 // compiled predictions of the latent distribution, with variances alone where these suffice
+	joint  func() (*gp.Engine, error) // with covariances; made when it is needed
+	inputs task.Inputs                // scaling of the rows
+	dt     tensor.Dtype               // element type of the network
+	o      PredictOptions             // options of every prediction
+	calls  sync.Pool                  // of *call
 }
 
 // Predictor returns a predictor of m.
 func (m *Model) Predictor(o PredictorOptions) (*Predictor, error) {
-	e, err := gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{Sizes: o.Sizes, Memory: o.Memory})
-	if err == nil {
-		err = e.Warm(context.Background())
+	made := func(of gp.Posterior) (*gp.Engine, error) {
+		e, err := gp.NewEngine(of, m.Task.Inputs.Shape, gp.EngineOptions{Sizes: o.Sizes, Memory: o.Memory})
+		if err == nil {
+			err = e.Warm(context.Background())
+		}
+		return e, err
 	}
+	of := m.gp()
+	if m.marginal(o.Link) {
+		of = gp.Marginals(of)
+	}
+	e, err := made(of)
 	if err != nil {
 		return nil, fmt.Errorf("predictor: %w", err)
 	}
 	p := &Predictor{m: m, engine: e, inputs: m.Task.Inputs, dt: m.Dtype(), o: o.PredictOptions}
+	p.joint = func() (*gp.Engine, error) { return e, nil }
+	if m.marginal(o.Link) {
+		p.joint = sync.OnceValues(func() (*gp.Engine, error) { return made(m.gp()) })
+	}
 	p.calls.New = func() any { return new(call) }
 	return p, nil
 }
@@ -65,7 +78,7 @@ func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) (
 	defer explain("predict", &err)
 	c := p.calls.Get().(*call)
 	defer p.calls.Put(c)
-	if err := p.latent(ctx, c, x, &c.g); err != nil {
+	if err := p.latent(ctx, p.engine, c, x, &c.g); err != nil {
 		return err
 	}
 	o := p.o
@@ -79,11 +92,15 @@ func (p *Predictor) Latent(ctx context.Context, x []float64, g *gp.Gaussian) (er
 	defer explain("predict", &err)
 	c := p.calls.Get().(*call)
 	defer p.calls.Put(c)
-	return p.latent(ctx, c, x, g)
+	e, err := p.joint()
+	if err != nil {
+		return err
+	}
+	return p.latent(ctx, e, c, x, g)
 }
 
-// latent is Latent with the memory of a call.
-func (p *Predictor) latent(ctx context.Context, c *call, x []float64, g *gp.Gaussian) error {
+// latent predicts by an engine with the memory of a call.
+func (p *Predictor) latent(ctx context.Context, e *gp.Engine, c *call, x []float64, g *gp.Gaussian) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -91,5 +108,5 @@ func (p *Predictor) latent(ctx context.Context, c *call, x []float64, g *gp.Gaus
 	if err := p.inputs.Scale(c.x, x, p.dt); err != nil {
 		return err
 	}
-	return p.engine.Predict(ctx, c.x, g)
+	return e.Predict(ctx, c.x, g)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/holdout"
-	"github.com/go-valla/valla/internal/kernel"
 )
 
 const (
@@ -49,12 +48,12 @@ const spreadSteps = 100
 
 // familiarity appends the share of the training rows with a smaller spread to p, for each row of the latent distribution g.
 func (m *Model) familiarity(g gp.Gaussian, p *Prediction) {
-	all, c := m.spreads(), m.Task.Size()
+	all := m.spreads()
 	if all == nil {
 		return
 	}
-	for i := 0; i+c*c <= len(g.Cov); i += c * c {
-		p.Unfamiliar = append(p.Unfamiliar, shareBelow(all, kernel.Spread(g.Cov[i:i+c*c], c)))
+	for i := range g.N() {
+		p.Unfamiliar = append(p.Unfamiliar, shareBelow(all, g.Spread(i)))
 	}
 }
 
@@ -88,11 +87,10 @@ func (m *Model) setSpreads(ctx context.Context, e *Event, train *data.Set, share
 	if err != nil {
 		return err
 	}
-	c := m.Task.Size()
 	var all []float64
 	_, err = m.predict(ctx, in, PredictOptions{}, func(g gp.Gaussian) {
-		for v := range slices.Chunk(g.Cov, c*c) {
-			all = append(all, kernel.Spread(v, c))
+		for i := range g.N() {
+			all = append(all, g.Spread(i))
 		}
 	})
 	if err != nil {

@@ -121,9 +121,8 @@ func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 	c := m.Task.Size()
 	n := float64(rows.x.Shape()[0] * c)
 	j.Prediction, err = m.predict(ctx, rows.x, PredictOptions{OnRows: rows.pass()}, func(g gp.Gaussian) {
-		cov := g.Cov
-		for i := range len(cov) / c {
-			j.variance += cov[i*c+i%c] / n
+		for i := range g.Mean {
+			j.variance += g.Variance(i/c, i%c) / n
 		}
 	})
 	if err != nil {

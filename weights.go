@@ -144,6 +144,19 @@ func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOpti
 	return layers.OutputSize(form), nil
 }
 
+// classesOf returns the classes of a network: of a network with outputs for the classes 0, 1, … a set may lack some.
+func (o *WeightOptions) classesOf(path string, set *data.Set, load layers.LoadOptions, infer bool) (task.Outputs, error) {
+	of, err := classesOf(set, o.TargetTransform)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := o.outputs(path, set, load, infer)
+	if err == nil {
+		of.(*task.Classification).Complete(outputs)
+	}
+	return of, err
+}
+
 // placesOf returns the shape of the outputs of an ONNX model that has several axes beside the rows, nil for others.
 func placesOf(form layers.Form) []int {
 	f, ok := form.(layers.SequentialForm)
@@ -225,7 +238,7 @@ func (o WeightOptions) unscaled(path string, set *data.Set, load layers.LoadOpti
 	if o.Likelihood != nil {
 		m.Task.Outputs, err = modelledTargets(set, o.Likelihood, o.TargetTransform)
 	} else if o.Classes {
-		m.Task.Outputs, err = classesOf(set, o.TargetTransform)
+		m.Task.Outputs, err = o.classesOf(path, set, load, infer)
 	} else if o.TargetTransform != "" {
 		m.Task.Outputs, err = m.Task.Outputs.(*task.Regression).Transformed(set, set, o.TargetTransform)
 	}

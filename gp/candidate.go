@@ -72,13 +72,10 @@ func MeanNLLOfEach(l likelihood.Likelihood, y, mean []float64, outputs int, vari
 	c, n := outputs, len(mean)/outputs
 	w := len(y) / max(1, n)
 	return -meanOf(n, func(from, to int, logP []float64) {
-		v, cov := make([]float64, c), make([]float64, c*c)
+		v := make([]float64, c)
 		for i := from; i < to; i++ {
 			variances(i, v)
-			for k := range c {
-				cov[k*c+k] = v[k]
-			}
-			logP[i] = l.LogPredictive(y[i*w:(i+1)*w], mean[i*c:(i+1)*c], cov)
+			logP[i] = l.LogMarginal(y[i*w:(i+1)*w], mean[i*c:(i+1)*c], v)
 		}
 	})
 }

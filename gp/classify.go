@@ -22,7 +22,7 @@ func Probit(probs []float64, g Gaussian) []float64 {
 	probs = resized(probs, len(g.Mean))
 	for i := range g.N() {
 		for k := range c {
-			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Cov[(i*c+k)*c+k])
+			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Variance(i, k))
 		}
 		kernel.Softmax(probs[i*c:(i+1)*c], probs[i*c:(i+1)*c])
 	}
@@ -46,14 +46,14 @@ func Bridge(probs []float64, g Gaussian, first int) error {
 		mean, p := g.Mean[i*c:(i+1)*c], probs[i*c:(i+1)*c]
 		zeros := 0
 		for k := range p {
-			if g.Cov[(i*c+k)*c+k] == 0 {
+			if g.Variance(i, k) == 0 {
 				zeros++
 			}
 			p[k] = -mean[k]
 		}
 		switch zeros {
 		case 0:
-			bridge(p, mean, g.Cov[i*c*c:(i+1)*c*c])
+			bridge(p, mean, func(k int) float64 { return g.Variance(i, k) })
 		case c:
 			copy(p, mean)
 		default:
@@ -65,7 +65,7 @@ func Bridge(probs []float64, g Gaussian, first int) error {
 }
 
 // bridge overwrites p, which holds −μ [C], by log α.
-func bridge(p, mean, cov []float64) {
+func bridge(p, mean []float64, variance func(k int) float64) {
 	c := len(p)
 	top, sum := slices.Max(p), 0.0
 	for _, v := range p {
@@ -74,12 +74,12 @@ func bridge(p, mean, cov []float64) {
 	total := top + math.Log(sum) - 2*math.Log(float64(c))
 	for k, m := range mean {
 		a, b := math.Log1p(-2/float64(c)), m+total // −∞ of two classes
-		p[k] = max(a, b) + math.Log1p(math.Exp(min(a, b)-max(a, b))) - math.Log(cov[k*c+k])
+		p[k] = max(a, b) + math.Log1p(math.Exp(min(a, b)-max(a, b))) - math.Log(variance(k))
 	}
 }
 
 // MonteCarloProbs writes class probabilities [N,C] into probs: the mean of softmax(f) over
-// samples of the logits f ~ N(Mean, Cov), computed on all processors. first is the number of the
+// samples of the logits f ~ N(Mean, Cov), computed on all processors. g needs covariances. first is the number of the
 // first example of g in the whole set. Example i has a random stream of its own, which depends on
 // the seed and on first + i. The result therefore depends neither on how the examples are cut
 // into batches nor on the number of processors. MonteCarloProbs returns ctx's error if ctx ends

@@ -55,11 +55,12 @@ type Engine struct {
 type form struct {
 	outputs                          int  // C; 0: not known yet
 	epistemic, probs, logScale, unit bool // whether predictions have these slices
+	marginal                         bool // whether Cov has variances alone
 }
 
 // form returns which slices g has.
 func (g Gaussian) form() form {
-	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0, len(g.Unit) > 0}
+	return form{g.Outputs(), len(g.Epistemic) > 0, len(g.Probs) > 0, len(g.LogScale) > 0, len(g.Unit) > 0, g.Marginal > 0}
 }
 
 // usualSizes is the default of EngineOptions.Sizes.

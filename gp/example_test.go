@@ -71,7 +71,7 @@ func ExampleKMeans() {
 		Likelihood: likelihood.NewGaussian(0.01, tensor.Float64),
 		Train:      gp.Examples{X: column(0, 1, 2, 10, 11, 12), Y: column(0, 0, 0, 1, 1, 1)},
 	}
-	z, output, err := gp.KMeans(p, 2, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, 2)))
+	z, output, err := gp.KMeans(p, 2, false, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -12,7 +12,9 @@ import (
 // outputs. The slices may be used again for later predictions.
 type Gaussian struct {
 	Mean []float64 // [N,C]
-	Cov  []float64 // [N,C,C]
+	Cov  []float64 // [N,C,C]; [N,C] where Marginal is not 0
+	// Marginal is C where Cov has the variances of the outputs alone, see [Marginals], and 0 where it has their covariances.
+	Marginal int
 	// Epistemic [N,C], from 0 to 1, are the shares of the variances of the targets, noise
 	// included, that more data would take away. A method needs them where it lets the noise of
 	// the targets into Cov. An empty slice stands for shares that come to the whole of Cov.
@@ -30,7 +32,12 @@ type Gaussian struct {
 }
 
 // Outputs returns C, or 0 without inputs.
-func (g Gaussian) Outputs() int { return len(g.Cov) / max(1, len(g.Mean)) }
+func (g Gaussian) Outputs() int {
+	if g.Marginal > 0 {
+		return g.Marginal
+	}
+	return len(g.Cov) / max(1, len(g.Mean))
+}
 
 // N returns the number of inputs.
 func (g Gaussian) N() int { return len(g.Mean) / max(1, g.Outputs()) }
@@ -39,7 +46,7 @@ func (g Gaussian) N() int { return len(g.Mean) / max(1, g.Outputs()) }
 // The contents of the slices are undefined afterwards.
 func (g *Gaussian) Resize(n, c int, epistemic bool) {
 	g.Mean, g.Cov, g.Epistemic, g.Probs = resized(g.Mean, n*c), resized(g.Cov, n*c*c), g.Epistemic[:0], g.Probs[:0]
-	g.LogScale, g.Unit = g.LogScale[:0], g.Unit[:0]
+	g.LogScale, g.Unit, g.Marginal = g.LogScale[:0], g.Unit[:0], 0
 	if epistemic {
 		g.Epistemic = resized(g.Epistemic, n*c)
 	}
@@ -56,8 +63,8 @@ func (g *Gaussian) ResizeUnit() { g.Unit = resized(g.Unit, len(g.Mean)) }
 
 // Rows returns the distributions at n inputs from number first on, in the memory of g.
 func (g Gaussian) Rows(first, n int) Gaussian {
-	c := g.Outputs()
-	out := Gaussian{Mean: g.Mean[first*c : (first+n)*c], Cov: g.Cov[first*c*c : (first+n)*c*c]}
+	c, w := g.Outputs(), g.covWidth()
+	out := Gaussian{Mean: g.Mean[first*c : (first+n)*c], Cov: g.Cov[first*w : (first+n)*w], Marginal: g.Marginal}
 	if len(g.Epistemic) > 0 {
 		out.Epistemic = g.Epistemic[first*c : (first+n)*c]
 	}
@@ -78,13 +85,15 @@ func (g *Gaussian) Set(from Gaussian) {
 	g.Mean, g.Cov = append(g.Mean[:0], from.Mean...), append(g.Cov[:0], from.Cov...)
 	g.Epistemic, g.Probs = append(g.Epistemic[:0], from.Epistemic...), append(g.Probs[:0], from.Probs...)
 	g.LogScale, g.Unit = append(g.LogScale[:0], from.LogScale...), append(g.Unit[:0], from.Unit...)
+	g.Marginal = from.Marginal
 }
 
-// Append appends the distributions of from.
+// Append appends the distributions of from, which have variances alone if and only if those in g do.
 func (g *Gaussian) Append(from Gaussian) {
 	g.Mean, g.Cov = append(g.Mean, from.Mean...), append(g.Cov, from.Cov...)
 	g.Epistemic, g.Probs = append(g.Epistemic, from.Epistemic...), append(g.Probs, from.Probs...)
 	g.LogScale, g.Unit = append(g.LogScale, from.LogScale...), append(g.Unit, from.Unit...)
+	g.Marginal = from.Marginal
 }
 
 // SetMean overwrites Mean with the first elements of t, float32 or float64.

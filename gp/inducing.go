@@ -19,19 +19,20 @@ const maxCentred = 50_000
 // inducing point is a location, a row of z [M,…] in the problem's element type, and one
 // output, an element of class [M].
 //
-// The m points are shared out equally among the C outputs, with at least one point for each; in regression with more
-// than 100 outputs, such as the pixels of an image, m points below C lie on evenly spread outputs.
+// The m points are shared out equally among the C outputs, with at least one point for each. Of more than 100 outputs, such as
+// the pixels of an image, m points below C lie on evenly spread outputs. Classes are such outputs if the kernel is coupled,
+// so that a point tells of the classes without points, too; otherwise they would keep their prior variance.
 // In classification, where outputs are classes, the points of a class are centres of the
 // rows of that class. In regression the points of each output are centres of all rows. If
 // there are fewer different inputs than points, M is smaller than m.
-func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.Dense, class []int, err error) {
+func KMeans(p Problem, m int, coupled bool, init data.KMeansInit, rng *rand.Rand) (z *tensor.Dense, class []int, err error) {
 	if m < 1 {
 		return nil, nil, fmt.Errorf("gp: %d inducing points, expected at least 1", m)
 	}
 	rows, c := groups(p), p.Outputs()
 	var centres []float64
 	for k := range c {
-		own := pointsOf(p, m, k)
+		own := pointsOf(p, m, k, coupled)
 		if rows(k) == nil || own == 0 {
 			continue // the training rows have none of this class
 		}
@@ -48,19 +49,19 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 }
 
 // InducingPoints returns the largest number of points that [KMeans] returns for m points, and the output of each.
-func InducingPoints(p Problem, m int) (class []int) {
+func InducingPoints(p Problem, m int, coupled bool) (class []int) {
 	rows, c := groups(p), p.Outputs()
 	for k := range c {
-		class = append(class, slices.Repeat([]int{k}, min(len(rows(k)), pointsOf(p, m, k)))...)
+		class = append(class, slices.Repeat([]int{k}, min(len(rows(k)), pointsOf(p, m, k, coupled)))...)
 	}
 	return class
 }
 
 // pointsOf is the share of m points that output k has.
-func pointsOf(p Problem, m, k int) int {
+func pointsOf(p Problem, m, k int, coupled bool) int {
 	const most = 100 // outputs with a point each, however few points there are
 	c := p.Outputs()
-	if c > max(m, most) && !likelihood.IsClass(p.Likelihood) {
+	if c > max(m, most) && (coupled || !likelihood.IsClass(p.Likelihood)) {
 		return (k+1)*m/c - k*m/c
 	}
 	return max(1, (m+c-1-k)/c)

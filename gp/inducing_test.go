@@ -51,7 +51,7 @@ func TestKMeansShares(t *testing.T) {
 		for _, l := range []likelihood.Likelihood{likelihood.Softmax{}, likelihood.NewGaussian(1, tensor.Float64)} {
 			p := drawn(60, c.outputs, tensor.Float64, 2)
 			p.Likelihood = l
-			z, class, err := KMeans(p, c.m, data.KMeansPlusPlus, newRand())
+			z, class, err := KMeans(p, c.m, false, data.KMeansPlusPlus, newRand())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,15 +62,18 @@ func TestKMeansShares(t *testing.T) {
 	}
 }
 
-// TestKMeansManyOutputs: fewer points than the outputs of a regression lie on outputs at even distances; classes have one
-// each.
+// TestKMeansManyOutputs: fewer points than the outputs of a regression, or than the classes of a coupled kernel, lie on
+// outputs at even distances; other classes have one each.
 func TestKMeansManyOutputs(t *testing.T) {
 	p := drawn(300, 150, tensor.Float64, 2)
-	if _, class, err := KMeans(p, 3, data.RandomPoints, newRand()); err != nil || len(class) != 150 || len(InducingPoints(p, 3)) != 150 {
+	if _, class, err := KMeans(p, 3, false, data.RandomPoints, newRand()); err != nil || len(class) != 150 || len(InducingPoints(p, 3, false)) != 150 {
 		t.Errorf("classes: points of %v (%v)", class, err)
 	}
+	if _, class, err := KMeans(p, 3, true, data.RandomPoints, newRand()); err != nil || !slices.Equal(class, []int{49, 99, 149}) {
+		t.Errorf("classes of a coupled kernel: points of %v (%v)", class, err)
+	}
 	p.Likelihood = likelihood.NewGaussian(1, tensor.Float64)
-	if _, class, err := KMeans(p, 3, data.RandomPoints, newRand()); err != nil || !slices.Equal(class, []int{49, 99, 149}) || !slices.Equal(InducingPoints(p, 3), class) {
+	if _, class, err := KMeans(p, 3, false, data.RandomPoints, newRand()); err != nil || !slices.Equal(class, []int{49, 99, 149}) || !slices.Equal(InducingPoints(p, 3, false), class) {
 		t.Errorf("regression: points of %v (%v)", class, err)
 	}
 }
@@ -80,7 +83,7 @@ func TestKMeansManyOutputs(t *testing.T) {
 func TestKMeansCentres(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		p := drawn(40, 2, dt, 1, 2, 3)
-		z, class, err := KMeans(p, 6, data.RandomPoints, newRand())
+		z, class, err := KMeans(p, 6, false, data.RandomPoints, newRand())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,14 +109,14 @@ func TestKMeansCentres(t *testing.T) {
 		if got := graph.Floats(graph.Convert(floats(want, 36), dt)); !slices.Equal(graph.Floats(z), got) || !slices.Equal(class, []int{0, 0, 0, 1, 1, 1}) {
 			t.Errorf("%v: locations %v of %v, want %v", dt, z, class, got)
 		}
-		again, _, err := KMeans(p, 6, data.RandomPoints, newRand())
+		again, _, err := KMeans(p, 6, false, data.RandomPoints, newRand())
 		if err != nil || !slices.Equal(graph.Floats(again), graph.Floats(z)) {
 			t.Errorf("the same seed gives other locations (%v)", err)
 		}
 	}
 	p := drawn(40, 1, tensor.Float64, 2)
 	p.Likelihood = likelihood.NewGaussian(1, tensor.Float64)
-	z, class, err := KMeans(p, 5, data.KMeansPlusPlus, newRand())
+	z, class, err := KMeans(p, 5, false, data.KMeansPlusPlus, newRand())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,17 +131,17 @@ func TestKMeansCentres(t *testing.T) {
 func TestKMeansFewRows(t *testing.T) {
 	x := floats([]float64{1, 1, 0, 1, 1, 1, 2, 2}, 4, 2)
 	p := Problem{Likelihood: likelihood.NewGaussian(1, tensor.Float64), Train: Examples{x, floats(make([]float64, 4), 4, 1)}}
-	z, class, err := KMeans(p, 10, data.KMeansPlusPlus, newRand())
+	z, class, err := KMeans(p, 10, false, data.KMeansPlusPlus, newRand())
 	if err != nil || len(class) != 3 {
 		t.Fatalf("%v of %v, want the three different rows (%v)", z, class, err)
 	}
 	p.Likelihood = likelihood.Softmax{}
 	p.Train.Y = floats([]float64{1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1}, 4, 3)
-	z, class, err = KMeans(p, 9, data.KMeansPlusPlus, newRand())
+	z, class, err = KMeans(p, 9, false, data.KMeansPlusPlus, newRand())
 	if err != nil || !slices.Equal(class, []int{0, 0, 2, 2}) {
 		t.Errorf("%v of %v, want two points for the classes 0 and 2 (%v)", z, class, err)
 	}
-	if _, _, err := KMeans(p, 0, data.KMeansPlusPlus, newRand()); err == nil {
+	if _, _, err := KMeans(p, 0, false, data.KMeansPlusPlus, newRand()); err == nil {
 		t.Error("no points were taken")
 	}
 	// 0 and −0 are one place.
@@ -163,7 +166,7 @@ func TestKMeansManyRows(t *testing.T) {
 		x[i] = float64(i)
 	}
 	p := Problem{Likelihood: likelihood.NewGaussian(1, tensor.Float64), Train: Examples{floats(x, n, 1), floats(make([]float64, n), n, 1)}}
-	z, _, err := KMeans(p, 2, data.RandomPoints, newRand())
+	z, _, err := KMeans(p, 2, false, data.RandomPoints, newRand())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,23 +6,30 @@ import (
 )
 
 // MeanNLL returns the mean over N rows of the negative log predictive density −log p(y_n) of
-// targets y [N·W·C] under the observation model l, where the latent function has the mean [N·C] and
-// the covariances cov [N·C·C] of its C outputs. Where cov is nil the function is certain and
-// equals mean, so that the value is the mean of −log p(y_n | mean_n).
-func MeanNLL(l likelihood.Likelihood, y, mean, cov []float64, outputs int) float64 {
-	c, n := outputs, len(mean)/outputs
+// targets y [N·W·C] under the observation model l, where the latent function has the distributions g. Where these are
+// [Certain], the value is the mean of −log p(y_n | mean_n).
+func MeanNLL(l likelihood.Likelihood, y []float64, g Gaussian) float64 {
+	c := g.Outputs()
+	n := g.N()
+	v := len(g.Cov) / max(1, n)
 	w := len(y) / max(1, n)
 	return -meanOf(n, func(from, to int, logP []float64) {
 		for i := from; i < to; i++ {
-			row, f := y[i*w:(i+1)*w], mean[i*c:(i+1)*c]
-			if cov == nil {
+			row, f, cov := y[i*w:(i+1)*w], g.Mean[i*c:(i+1)*c], g.Cov[i*v:(i+1)*v]
+			switch {
+			case v == 0:
 				logP[i] = l.LogDensity(row, f)
-			} else {
-				logP[i] = l.LogPredictive(row, f, cov[i*c*c:(i+1)*c*c])
+			case g.Marginal > 0:
+				logP[i] = l.LogMarginal(row, f, cov)
+			default:
+				logP[i] = l.LogPredictive(row, f, cov)
 			}
 		}
 	})
 }
+
+// Certain returns the distribution of a function without uncertainty, whose C outputs at N inputs are mean [N·C]. It has no Cov.
+func Certain(mean []float64, c int) Gaussian { return Gaussian{Mean: mean, Marginal: c} }
 
 // meanOf returns the mean of n numbers, of which write writes those from … to−1 to v [n]. Several threads call write;
 // the sum has the same bits with every number of threads.

@@ -27,7 +27,7 @@ func (j *pieces) run(n int) error {
 	if err != nil {
 		return err
 	}
-	j.g.Resize(n, f.outputs, f.epistemic)
+	j.g.ResizeFor(n, f.outputs, f.epistemic, f.marginal)
 	if f.probs {
 		j.g.ResizeProbs()
 	}

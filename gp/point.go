@@ -15,6 +15,12 @@ type Point struct {
 	Dtype tensor.Dtype   // of the network
 }
 
+// marginals returns p with predictions of variances alone. Point is no [Marginal], because what embeds a Point, and adds
+// covariances to its predictions, would be one, too.
+func (p Point) marginals() Posterior {
+	return PosteriorFunc(func(shape []int, size int, limit int64) (Compiled, error) { return p.compile(shape, size, limit, true) })
+}
+
 // pointBatch is the number of inputs that a Point evaluates at a time, at most.
 const pointBatch = 250
 
@@ -41,17 +47,25 @@ func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error)
 
 // Compile implements Posterior.
 func (p Point) Compile(shape []int, size int, limit int64) (Compiled, error) {
+	return p.compile(shape, size, limit, false)
+}
+
+// compile is Compile, for variances alone if marginal says so.
+func (p Point) compile(shape []int, size int, limit int64, marginal bool) (Compiled, error) {
 	b := graph.NewBuilder(p.Dtype)
 	x := b.Input("x", append([]int{size}, shape...)...)
 	f, err := graph.NewBatchWithin(limit, b, x, p.Net.Forward(b, x))
 	if err != nil {
 		return nil, err
 	}
-	return compiledPoint{f}, nil
+	return compiledPoint{f, marginal}, nil
 }
 
 // compiledPoint is the Compiled of a Point.
-type compiledPoint struct{ f *graph.Batch } // computes the outputs
+type compiledPoint struct {
+	f        *graph.Batch // computes the outputs
+	marginal bool         // predictions have variances alone
+}
 
 // Predict implements Compiled.
 func (p compiledPoint) Predict(_ context.Context, x []float64, g *Gaussian) error {
@@ -60,7 +74,8 @@ func (p compiledPoint) Predict(_ context.Context, x []float64, g *Gaussian) erro
 		return err
 	}
 	c := out[0].Shape()[1]
-	g.Resize(len(x)/p.f.Width(), c, false)
+	n := len(x) / p.f.Width()
+	g.ResizeFor(n, c, false, p.marginal)
 	g.SetMean(out[0])
 	clear(g.Cov)
 	return nil

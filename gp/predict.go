@@ -39,16 +39,21 @@ func (e *Engine) PredictAll(ctx context.Context, x *tensor.Dense) (Gaussian, err
 }
 
 const (
-	// maxCovariances bounds the covariances [N,C,C] of a part, in bytes.
+	// maxCovariances bounds the covariances [N,C,C] of a part, or the variances, in bytes.
 	maxCovariances = 256 << 20
 	// maxPartRows bounds the rows of a part for each processor in use, so that progress is told often. It is a
 	// number of whole pieces of the engine.
 	maxPartRows = 512
 )
 
-// PartRows returns the number of rows, 1 or more, that a part of the predictions of c outputs has, see [Engine.Each].
-func PartRows(c int) int {
-	return max(1, min(maxPartRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c)))
+// PartRows returns the number of rows, 1 or more, that a part of the predictions of c outputs has, see [Engine.Each], with
+// covariances of the outputs or with variances alone.
+func PartRows(c int, marginal bool) int {
+	numbers := c * c
+	if marginal {
+		numbers = c
+	}
+	return max(1, min(maxPartRows*runtime.GOMAXPROCS(0), maxCovariances/8/numbers))
 }
 
 // Each predicts at the inputs x [N,…], float32 or float64, in parts of at most rows inputs. It

@@ -20,14 +20,19 @@ func (a Affine) Equal(b Affine) bool {
 	return slices.Equal(a.Mean, b.Mean) && slices.Equal(a.Shift, b.Shift) && slices.Equal(a.Std, b.Std)
 }
 
-// apply overwrites means [N,C], covariances [N,C,C] and probabilities, which may be missing.
-func (a Affine) apply(mean, cov, probs []float64) {
+// apply overwrites means [N,C], covariances [N,C,C], or variances [N,C] if they are alone, and probabilities, which may be
+// missing.
+func (a Affine) apply(mean, cov, probs []float64, marginal bool) {
 	c := len(a.Mean)
 	for i, v := range mean {
 		mean[i] = a.Mean[i%c]*v + a.Shift[i%c]
 	}
 	for i := range cov {
-		cov[i] *= a.Std[i/c%c] * a.Std[i%c]
+		other := i / c % c
+		if marginal {
+			other = i % c
+		}
+		cov[i] *= a.Std[other] * a.Std[i%c]
 	}
 	for row := range slices.Chunk(probs, c) {
 		for k, p := range row {
@@ -45,6 +50,9 @@ type scaled struct {
 	Posterior
 	by Affine // how they are changed
 }
+
+// Marginals implements Marginal.
+func (s scaled) Marginals() Posterior { return scaled{Marginals(s.Posterior), s.by} }
 
 // Compile implements Posterior.
 func (s scaled) Compile(shape []int, size int, limit int64) (Compiled, error) {
@@ -66,7 +74,7 @@ func (c compiledScaled) Predict(ctx context.Context, x []float64, g *Gaussian) e
 	if err := c.Compiled.Predict(ctx, x, g); err != nil {
 		return err
 	}
-	c.by.apply(g.Mean, g.Cov, g.Probs)
+	c.by.apply(g.Mean, g.Cov, g.Probs, g.Marginal > 0)
 	return nil
 }
 
@@ -82,7 +90,7 @@ func (s ScaledJoint) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *ten
 		return nil, nil, err
 	}
 	mean = mean.Clone().(*tensor.Dense)
-	s.By.apply(mean.Float64s(), nil, nil)
+	s.By.apply(mean.Float64s(), nil, nil, false)
 	n, c, q := mean.Shape().TotalSize(), len(s.By.Std), cov.Float64s()
 	for i := range n {
 		for j := range n {

@@ -6,25 +6,20 @@ import "fmt"
 // variance.
 const bluntest = 1e-6
 
-// Settle sets variances that rounding has made negative to 0, with their covariances, in the
-// covariances cov [n·C·C] of inputs whose prior variances are prior [n·C]. A variance that is
+// Settle sets variances of g that rounding has made negative to 0, with their covariances. The prior variances of
+// the inputs are prior [N·C]; nil does nothing. A variance that is
 // negative by more than a millionth of the prior variance is an error, which names the input. The
 // inputs have the numbers rows[first], rows[first+1], …, or first, first+1, … where rows is nil.
-func Settle(cov, prior []float64, rows []int, first int) error {
-	if len(prior) == 0 {
-		return nil
-	}
-	c := len(cov) / len(prior)
-	for i, k := range prior {
-		block, d := cov[i/c*c*c:(i/c+1)*c*c], i%c
-		switch v := block[d*c+d]; {
+func Settle(g Gaussian, prior []float64, rows []int, first int) error {
+	c := g.Outputs()
+	for at, k := range prior {
+		i, d := at/c, at%c
+		switch v := g.Variance(i, d); {
 		case v >= 0:
 		case v >= -bluntest*k:
-			for j := range c {
-				block[d*c+j], block[j*c+d] = 0, 0
-			}
+			g.forget(i, d)
 		default:
-			row := first + i/c
+			row := first + i
 			if rows != nil {
 				row = rows[row]
 			}
@@ -32,4 +27,16 @@ func Settle(cov, prior []float64, rows []int, first int) error {
 		}
 	}
 	return nil
+}
+
+// forget sets the variance of output k at input i to 0, with its covariances.
+func (g Gaussian) forget(i, k int) {
+	c, block := g.Outputs(), g.Block(i)
+	if g.Marginal > 0 {
+		block[k] = 0
+		return
+	}
+	for j := range c {
+		block[k*c+j], block[j*c+k] = 0, 0
+	}
 }

@@ -18,6 +18,7 @@ import (
 type mixture struct {
 	members []gp.Posterior // one for each network
 	noise   []float64      // variance of the targets around the function of each member, see gp.Scatter; nil: 0
+	alone   bool           // predictions have variances alone
 }
 
 // Points returns the posterior of the members of a network of element type dt whose weights are certain, a deep
@@ -32,6 +33,17 @@ func Points(net layers.Network, dt tensor.Dtype) gp.Writer {
 		m.members = append(m.members, gp.Point{Net: n, Dtype: dt})
 	}
 	return m
+}
+
+// Marginals implements gp.Marginal.
+func (m *mixture) Marginals() gp.Posterior {
+	of := *m
+	of.members = nil
+	for _, p := range m.members {
+		of.members = append(of.members, gp.Marginals(p))
+	}
+	of.alone = true
+	return &of
 }
 
 // Compile implements gp.Posterior.
@@ -72,6 +84,9 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 		if err := one.Predict(ctx, x, &c.all[k]); err != nil {
 			return fmt.Errorf("network %d: %w", k+1, err)
 		}
+		if c.m.alone {
+			c.all[k].Reduce()
+		}
 	}
 	c.m.mix(c.all, g)
 	return nil
@@ -80,7 +95,8 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 // mix writes the moments of the mixture of the members' predictions.
 func (m *mixture) mix(all []gp.Gaussian, g *gp.Gaussian) {
 	n, c, share := all[0].N(), all[0].Outputs(), 1/float64(len(all))
-	g.Resize(n, c, slices.ContainsFunc(all, func(g gp.Gaussian) bool { return len(g.Epistemic) > 0 }))
+	epistemic := slices.ContainsFunc(all, func(g gp.Gaussian) bool { return len(g.Epistemic) > 0 })
+	g.ResizeFor(n, c, epistemic, m.alone)
 	clear(g.Mean)
 	clear(g.Cov)
 	for _, one := range all {
@@ -89,7 +105,7 @@ func (m *mixture) mix(all []gp.Gaussian, g *gp.Gaussian) {
 	}
 	for _, one := range all {
 		for i := range n {
-			addOuter(g.Cov[i*c*c:(i+1)*c*c], one.Mean[i*c:(i+1)*c], g.Mean[i*c:(i+1)*c], share)
+			addOuter(g.Block(i), one.Mean[i*c:(i+1)*c], g.Mean[i*c:(i+1)*c], share)
 		}
 	}
 	if len(g.Epistemic) > 0 {
@@ -104,9 +120,15 @@ func (m *mixture) mix(all []gp.Gaussian, g *gp.Gaussian) {
 	}
 }
 
-// addOuter adds share·(v − mean)(v − mean)ᵀ to cov [C,C].
+// addOuter adds share·(v − mean)(v − mean)ᵀ to cov [C,C], or its diagonal to variances [C].
 func addOuter(cov, v, mean []float64, share float64) {
 	c := len(v)
+	if len(cov) == c {
+		for i := range c {
+			cov[i] += share * (v[i] - mean[i]) * (v[i] - mean[i])
+		}
+		return
+	}
 	for i := range c {
 		for j := range c {
 			cov[i*c+j] += share * (v[i] - mean[i]) * (v[j] - mean[j])
@@ -122,13 +144,14 @@ func (m *mixture) epistemic(all []gp.Gaussian, g *gp.Gaussian) {
 		rest, noise := 0.0, 0.0 // what more data would not take away
 		for k, one := range all {
 			noise += m.noiseOf(k) / float64(len(all))
-			v, known := one.Cov[i*c+i%c], one.Cov[i*c+i%c]
+			v := one.Variance(i/c, i%c)
+			known := v
 			if len(one.Epistemic) > 0 {
 				known = one.Epistemic[i] * (v + m.noiseOf(k))
 			}
 			rest += (v + m.noiseOf(k) - known) / float64(len(all))
 		}
-		total := g.Cov[i*c+i%c] + noise
+		total := g.Variance(i/c, i%c) + noise
 		g.Epistemic[i] = 0
 		if total > 0 {
 			g.Epistemic[i] = min(max(1-rest/total, 0), 1)

@@ -11,8 +11,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Marginals implements gp.Marginal.
+func (p *posterior) Marginals() gp.Posterior {
+	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
+		return p.compiled(shape, size, limit, true)
+	})
+}
+
 // Compile implements gp.Posterior.
 func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	return p.compiled(shape, size, limit, false)
+}
+
+// compiled is Compile, for variances alone if marginal says so.
+func (p *posterior) compiled(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", shape, p.input)
 	}
@@ -22,14 +34,14 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		p.wide = p.layer.wide()
 	}
 	k := p.layer.Kernel
-	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, size*k.Width())}
+	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, size*k.Width()), marginal: marginal}
 	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
 	x := b.Input("x", append([]int{size}, shape...)...)
 	var err error
 	if c.network, err = graph.NewBatchWithin(limit, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
 		b = graph.NewBuilder(tensor.Float64)
 		u := b.Input("u", size, k.Width())
-		c.latent, err = graph.NewBatchWithin(limit, b, u, p.outputs(b, u)...)
+		c.latent, err = graph.NewBatchWithin(limit, b, u, p.outputs(b, u, marginal)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fmgp: %w", err)
@@ -44,6 +56,8 @@ type compiled struct {
 	latent  *graph.Batch // see posterior.outputs
 	narrow  bool         // the network is of float32
 	u       []float64    // points, [size, D+E]
+
+	marginal bool // predictions have variances alone
 }
 
 // Bytes implements gp.Compiled.
@@ -59,7 +73,7 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 	}
 	k := c.p.layer.Kernel
 	n, w := len(x)/k.Inputs, k.Width()
-	g.Resize(n, k.Outputs, c.p.known != nil)
+	g.ResizeFor(n, k.Outputs, c.p.known != nil, c.marginal)
 	g.SetMean(out[0])
 	for i := range n {
 		row := c.u[i*w : (i+1)*w]

@@ -127,7 +127,9 @@ func (f *fitting) steps() *steps.Graph {
 				Iterations: f.s.Iterations, Optimizer: &train.Adam{LR: f.s.LearningRate}, Schedule: f.s.course(),
 				ValidateEvery: f.s.ValidateEvery, KeepLast: f.s.KeepLast, CheckpointEvery: checkpointEvery,
 			},
-			Held: func(ctx context.Context) (mean, cov []float64, err error) { return f.post.present(ctx, f.held) },
+			Held: func(ctx context.Context) (gp.Gaussian, error) {
+				return f.post.present(ctx, f.held, likelihood.IsClass(f.lik))
+			},
 		},
 	}
 }
@@ -146,7 +148,7 @@ func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 // Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
 // the posterior and of the problem's likelihood, which the step changes. It serves measurements.
 func (p *posterior) Objective(ctx context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
-	if err := p.prepare(); err != nil {
+	if err := p.prepare(false); err != nil {
 		return nil, err
 	}
 	f := &fitting{p: of, r: r, layer: p.layer, lik: of.Likelihood, post: p}

@@ -23,7 +23,7 @@ type covariance struct {
 	R                         *graph.Param // lower triangle of R, packed row by row, [C(C+1)/2]; nil for one output: S = 1
 }
 
-var _ gp.Kernel = (*covariance)(nil)
+var _ gp.VarianceKernel = (*covariance)(nil)
 
 // newCovariance returns the kernel as a published fit starts it: one length scale ℓ for all
 // inputs, the amplitude a, and R with 1 on the diagonal and 1/e below it.
@@ -90,6 +90,22 @@ func (k *covariance) Diag(b *graph.Builder, u *graph.Node) *graph.Node {
 	return b.Mul(prior, b.Add(square, b.Reshape(b.Eye(c), 1, c, c)))
 }
 
+// Variances implements gp.VarianceKernel: a S_cc (|f|² + 1) at points [B, D+E], [B,C].
+func (k *covariance) Variances(b *graph.Builder, u *graph.Node) *graph.Node {
+	if !k.takes(b, u) {
+		return nil
+	}
+	n, prior := u.Shape()[0], b.Reshape(b.Exp(b.Param(k.LogAmplitude)), 1, 1)
+	if k.R != nil {
+		prior = b.Mul(prior, b.Reshape(b.SumAxis(b.Square(b.Lower(b.Param(k.R))), 1), 1, k.Outputs))
+	}
+	if k.Features == 0 {
+		return b.BroadcastTo(prior, n, k.Outputs)
+	}
+	square := b.Affine(b.SumAxis(b.Square(k.features(b, u)), 1), 1, 1) // [B,1]
+	return b.Mul(prior, b.Reshape(square, n, 1))
+}
+
 // Cross implements gp.Kernel: points [B, D+E] against the outputs class[m] at points
 // z [M, D+E], [B,C,M].
 func (k *covariance) Cross(b *graph.Builder, u, z *graph.Node, class []int) *graph.Node {
@@ -98,7 +114,7 @@ func (k *covariance) Cross(b *graph.Builder, u, z *graph.Node, class []int) *gra
 	}
 	n, m, c := u.Shape()[0], z.Shape()[0], k.Outputs
 	carried := b.OneHot(class, c) // [M,C]
-	coupling := b.Reshape(b.MatMul(k.coupling(b), carried, false, true), 1, c, m)
+	coupling := b.Reshape(k.coupled(b, carried), 1, c, m)
 	near := b.Reshape(k.between(b, u, z), n, 1, m)
 	if k.Features == 0 {
 		return b.Mul(near, coupling)
@@ -114,8 +130,7 @@ func (k *covariance) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.N
 		return nil
 	}
 	carried := b.OneHot(class, k.Outputs)
-	coupling := b.MatMul(b.MatMul(carried, k.coupling(b), false, false), carried, false, true)
-	near := b.Mul(k.among(b, z), coupling)
+	near := b.Mul(k.among(b, z), b.MatMul(carried, k.coupled(b, carried), false, false))
 	if k.Features == 0 {
 		return near
 	}
@@ -136,6 +151,15 @@ func (k *covariance) coupling(b *graph.Builder) *graph.Node {
 		return b.Fill(1, 1, 1)
 	}
 	return b.Gram(b.Lower(b.Param(k.R)))
+}
+
+// coupled is S between all outputs and the outputs that carried [M,C] names, [C,M].
+func (k *covariance) coupled(b *graph.Builder, carried *graph.Node) *graph.Node {
+	if k.R == nil {
+		return b.Transpose(carried)
+	}
+	r := b.Lower(b.Param(k.R))
+	return b.MatMul(r, b.MatMul(carried, r, false, false), false, true)
 }
 
 // between is k(x,z) of points u [B, D+E] and z [M, D+E], [B,M]. The squared distance in units

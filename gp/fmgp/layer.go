@@ -96,6 +96,8 @@ type termNodes struct {
 	Kxz     *graph.Node // [B,C,M]
 	Kz      *graph.Node // [M,M]
 	Q       *graph.Node // the latent covariance, [B,C,C]
+
+	Prior, Variance *graph.Node // the diagonals of Kx and of Q, [B,C], without the rest
 }
 
 // Terms writes the posterior at points u [B, D+E] into the graph:
@@ -109,7 +111,12 @@ func (l *sparseGP) Terms(b *graph.Builder, u *graph.Node) *termNodes {
 	if b.Err() != nil {
 		return nil
 	}
-	t.Q = b.Sub(t.Kx, b.Gram(rowsTimes(b, t.Kxz, b.Transpose(t.G))))
+	w := rowsTimes(b, t.Kxz, b.Transpose(t.G))
+	t.Q, t.Prior = b.Sub(t.Kx, b.Gram(w)), k.Variances(b, u)
+	if b.Err() != nil {
+		return nil
+	}
+	t.Variance = b.Sub(t.Prior, b.Reshape(b.SumAxis(b.Square(w), 2), t.Prior.Shape()...))
 	return t
 }
 
@@ -155,7 +162,7 @@ func (l *sparseGP) Loss(b *graph.Builder, u, y, mean *graph.Node, o lossOptions)
 		return nil
 	}
 	data := func(mean *graph.Node) *graph.Node {
-		terms := o.Likelihood.DataTerm(b, y, mean, p.Q, o.Alpha)
+		terms := o.Likelihood.DataTerm(b, y, mean, p.Variance, o.Alpha)
 		return b.Scale(b.Sum(terms), -float64(o.N)/float64(u.Shape()[0]))
 	}
 	p.Data = data(mean)

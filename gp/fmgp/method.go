@@ -33,7 +33,7 @@ type Settings struct {
 	Init     string   `set:"init" choice:"kmeans++ random-points random-rows" help:"start of the inducing inputs: centres of k-means, whose first centres are chosen by k-means++ or are random points; or random rows"`
 	Alpha    *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective; 0 is the evidence lower bound"`
 
-	Amplitude   float64 `set:"amplitude" default:"1" above:"0" help:"amplitude a of the kernel at the start, a variance"`
+	Amplitude   float64 `set:"amplitude" auto:"1, and 0.001 with more than 100 classes, as published for 1,000" above:"0" help:"amplitude a of the kernel at the start, a variance"`
 	LengthScale float64 `set:"length-scale" auto:"the median distance of two rows, over √2" above:"0" help:"length scale ℓ of all inputs at the start, in the units of the network's inputs"`
 	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
@@ -86,10 +86,20 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	if s.Schedule == scheduleSteps {
 		s.Decay, s.DecayEvery = cmp.Or(s.Decay, 0.85), cmp.Or(s.DecayEvery, 1000)
 	}
+	s.Amplitude = cmp.Or(s.Amplitude, s.firstAmplitude(p))
 	s.ValidateEvery = cmp.Or(s.ValidateEvery, max(1, s.Iterations/20))
 	s.BatchSize = min(s.BatchSize, p.Train.N())
 	s.FixNoise = s.FixNoise || p.KnownNoise && s.NoiseStd == 0
 	return s, nil
+}
+
+// firstAmplitude returns the amplitude at the start. With many classes the variances S_cc at the start are large, as R has
+// 1/e everywhere below its diagonal.
+func (s *Settings) firstAmplitude(p gp.Problem) float64 {
+	if likelihood.IsClass(p.Likelihood) && p.Outputs() > 100 {
+		return 0.001
+	}
+	return 1
 }
 
 // course is the schedule of the learning rate.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 )
@@ -40,20 +41,21 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	}
 	checks := float64(f.s.Iterations / max(1, f.s.ValidateEvery))
 	if held > 0 {
-		batch := min(predictBatch, max(1, int(limit/gp.Numbers(c, 3*m+2*c))))
-		plan.Hold(gp.Numbers(min(batch, held), c, 3*m+2*c))
-		plan.Hold(gp.Numbers(held, c, c))
+		each := f.covariances()
+		batch := min(predictBatch, max(1, int(limit/gp.Numbers(c, 3*m+2*each))))
+		plan.Hold(gp.Numbers(min(batch, held), c, 3*m+2*each))
+		plan.Hold(gp.Numbers(held, c, each))
 	}
 	f.beside = plan.Held()
 	if err := f.planSteps(plan, class, d, e); err != nil {
 		return nil, err
 	}
-	planRows(plan, checks*float64(held), m, d+e, c)
+	f.planRows(plan, checks*float64(held), m, d+e)
 	plan.Release(plan.Held() - gp.Numbers(4, m, m))
 	row := plan.Prediction()
 	row.Run(pass, 1/float64(size))
-	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*c))
-	planRows(row, 1, m, d+e, c)
+	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*f.covariances()))
+	f.planRows(row, 1, m, d+e)
 	return plan, plan.Check(f.r.Limit())
 }
 
@@ -72,10 +74,19 @@ func (f *fitting) sizes(shape tensor.Shape) (n, held, e int, err error) {
 // arrays is how many matrices of order M a step takes at least.
 const arrays = 8
 
+// covariances returns how many covariances an output of a prediction has: classes have variances alone.
+func (f *fitting) covariances() int {
+	if likelihood.IsClass(f.p.Likelihood) {
+		return 1
+	}
+	return f.p.Outputs()
+}
+
 // planRows counts predictions at so many points.
-func planRows(plan *gp.Plan, rows float64, m, width, c int) {
-	plan.Products(rows * float64(m) * float64(width+c*m+c*c/2))
-	plan.Elements(rows * float64(m*(2*c+4)+2*c*c))
+func (f *fitting) planRows(plan *gp.Plan, rows float64, m, width int) {
+	c, each := f.p.Outputs(), f.covariances()
+	plan.Products(rows * float64(m) * float64(width+c*m+c*each/2))
+	plan.Elements(rows * float64(m*(2*c+4)+2*c*each))
 }
 
 // planSteps counts the steps. The layer of the plan has arrays that nothing is written to, which take no memory.
@@ -98,7 +109,7 @@ func (f *fitting) planSteps(plan *gp.Plan, class []int, d, e int) error {
 // classes returns the outputs of the inducing points at the most.
 func (f *fitting) classes() []int {
 	if f.s.Init != initRandomRows {
-		return gp.InducingPoints(f.p, f.s.Inducing)
+		return gp.InducingPoints(f.p, f.s.Inducing, true)
 	}
 	class := make([]int, min(f.s.Inducing, f.p.Train.N()))
 	for i := range class {

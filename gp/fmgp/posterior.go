@@ -34,6 +34,7 @@ type posterior struct {
 	network *network       // computes outputs and features
 	wide    *sparseGP      // layer in float64
 	latent  *graph.Batched // see outputs; nil: to be compiled
+	alone   bool           // latent has variances alone
 }
 
 var (
@@ -61,14 +62,14 @@ func inputsOf(z *tensor.Dense, d int, shape tensor.Shape) *tensor.Dense {
 	return graph.Convert(all, z.Dtype())
 }
 
-// prepare compiles what is not compiled yet.
-func (p *posterior) prepare() (err error) {
+// prepare compiles what is not compiled yet, for predictions with variances alone if marginal says so.
+func (p *posterior) prepare(marginal bool) (err error) {
 	if p.network == nil {
 		p.network, err = newNetwork(p.net, p.layer.Z.Value.Dtype(), p.input, p.layer.Kernel.Features > 0, p.limit)
 	}
-	if err == nil && p.latent == nil {
-		p.wide = p.layer.wide()
-		p.latent, err = p.compile(p.outputs)
+	if err == nil && (p.latent == nil || p.alone != marginal) {
+		p.wide, p.alone = p.layer.wide(), marginal
+		p.latent, err = p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node { return p.outputs(b, u, marginal) })
 	}
 	return err
 }
@@ -93,18 +94,21 @@ func (p *posterior) compile(write func(b *graph.Builder, u *graph.Node) []*graph
 	})
 }
 
-// outputs writes what predictions need at points u [B, D+E]: Q [B,C,C], the prior variances
+// outputs writes what predictions need at points u [B, D+E]: Q [B,C,C], or its diagonals [B,C] alone, the prior variances
 // [B,C] and, where they are known apart, the epistemic variances E₀ [B,C].
-func (p *posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
+func (p *posterior) outputs(b *graph.Builder, u *graph.Node, marginal bool) []*graph.Node {
 	t := p.wide.Terms(b, u)
 	if b.Err() != nil {
 		return nil
 	}
-	prior := b.Diag(t.Kx)
-	if p.known == nil {
-		return []*graph.Node{t.Q, prior}
+	out := []*graph.Node{t.Q, t.Prior}
+	if marginal {
+		out[0] = t.Variance
 	}
-	return []*graph.Node{t.Q, prior, p.writeKnown(b, prior, t.Kxz)}
+	if p.known != nil {
+		out = append(out, p.writeKnown(b, t.Prior, t.Kxz))
+	}
+	return out
 }
 
 // writeKnown writes the part of the variances [B,C] that is known to be epistemic, for κ [B,C] and K_xz [B,C,M].
@@ -119,8 +123,7 @@ func (p *posterior) writeKnown(b *graph.Builder, prior, cross *graph.Node) *grap
 // at predicts at points that the network has made.
 func (p *posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
 	var g gp.Gaussian
-	n, c := at.n(), p.layer.Kernel.Outputs
-	g.Resize(n, c, p.known != nil)
+	g.ResizeFor(at.n(), p.layer.Kernel.Outputs, p.known != nil, p.alone)
 	g.SetMean(at.g)
 	err := eachPoint(ctx, p.latent, at, func(first, n int, out []*tensor.Dense) error {
 		part := g.Rows(first, n)
@@ -136,7 +139,7 @@ func (p *posterior) fill(g *gp.Gaussian, out []*tensor.Dense, first int) error {
 	if len(g.Epistemic) > 0 {
 		p.shares(g.Epistemic, out[2].Float64s())
 	}
-	return gp.Settle(g.Cov, out[1].Float64s()[:len(g.Mean)], nil, first)
+	return gp.Settle(*g, out[1].Float64s()[:len(g.Mean)], nil, first)
 }
 
 // eachPoint calls visit with what f gives for the points from number first on.
@@ -157,7 +160,7 @@ func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(firs
 func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err = p.prepare(); err == nil {
+	if err = p.prepare(false); err == nil {
 		var at points
 		if at, err = p.network.points(ctx, x, 0, untold); err == nil {
 			mean, cov, err = p.joint(at)
@@ -198,16 +201,11 @@ func (p *posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	return dense.Of(graph.Floats(at.g), size), dense.Of(values[0], size, size), nil
 }
 
-// present returns the mean [N·C] and the covariances [N·C·C] at points, with the parameters of the
-// layer as they are now.
-func (p *posterior) present(ctx context.Context, at points) (mean, cov []float64, err error) {
+// present predicts at points with the parameters of the layer as they are now, with variances alone if marginal says so.
+func (p *posterior) present(ctx context.Context, at points, marginal bool) (gp.Gaussian, error) {
 	p.refresh()
-	if err := p.prepare(); err != nil {
-		return nil, nil, err
+	if err := p.prepare(marginal); err != nil {
+		return gp.Gaussian{}, err
 	}
-	g, err := p.at(ctx, at)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.Mean, g.Cov, nil
+	return p.at(ctx, at)
 }

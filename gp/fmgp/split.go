@@ -92,7 +92,7 @@ func (p *posterior) evidence(ctx context.Context, l *sparseGP, r []float64, at p
 		if b.Err() != nil {
 			return nil
 		}
-		return []*graph.Node{t.Kxz, b.Diag(t.Q)}
+		return []*graph.Node{t.Kxz, t.Variance}
 	})
 	if err != nil {
 		return nil, 0, err

@@ -21,7 +21,7 @@ const (
 func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 	rng := rand.New(rand.NewPCG(f.r.Seed, inducingStream))
 	if f.s.Init != initRandomRows {
-		return gp.KMeans(f.p, f.s.Inducing, kMeansInits[f.s.Init], rng)
+		return gp.KMeans(f.p, f.s.Inducing, true, kMeansInits[f.s.Init], rng)
 	}
 	rows := rng.Perm(f.p.Train.N())[:min(f.s.Inducing, f.p.Train.N())]
 	some := f.p.Train.Rows(rows)

@@ -23,6 +23,9 @@ type through struct {
 // Through returns a posterior that takes inputs of the whole network, of one that takes features.
 func (c *Cut) Through(p gp.Posterior) gp.Posterior { return through{p, c} }
 
+// Marginals implements gp.Marginal.
+func (t through) Marginals() gp.Posterior { return through{gp.Marginals(t.of), t.cut} }
+
 // Compile implements gp.Posterior.
 func (t through) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, t.cut.input) {

@@ -69,3 +69,34 @@ func (p *probe) compiledAllocations(x []float64) error {
 	}
 	return err
 }
+
+// marginals: what a gp.Marginal predicts of its variances alone is what it predicts with covariances, up to rounding, with
+// the same bits beside other inputs and without allocating.
+func (p *probe) marginals() error {
+	m, ok := p.Posterior.(gp.Marginal)
+	if !ok {
+		return nil
+	}
+	of := m.Marginals()
+	g, err := gp.Predict(p.ctx, of, p.X)
+	if err != nil {
+		return err
+	}
+	if g.Marginal == 0 { // it has no variances alone
+		return differ("covariance", g.Cov, p.got.Cov, 0)
+	}
+	var want gp.Gaussian
+	want.Set(p.got)
+	want.Reduce()
+	err = errors.Join(
+		differ("mean", g.Mean, want.Mean, 0),
+		differ("variances", g.Cov, want.Cov, p.rounding),
+		differ("epistemic shares", g.Epistemic, want.Epistemic, 0),
+		differ("probabilities", g.Probs, want.Probs, 0))
+	if err != nil {
+		return err
+	}
+	alone := *p
+	alone.Posterior, alone.got = of, g
+	return alone.compiled()
+}

@@ -58,6 +58,7 @@ var properties = []property{
 	{"in batches", (*probe).batches},
 	{"repeatable", (*probe).repeatable},
 	{"compiled", (*probe).compiled},
+	{"variances alone", (*probe).marginals},
 	{"wrong inputs", (*probe).wrongInputs},
 	{"ended context", (*probe).endedContext},
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -105,6 +106,28 @@ func (l *line) Joint(ctx context.Context, in *tensor.Dense) (*tensor.Dense, *ten
 	return tensor.New(tensor.WithShape(size), tensor.WithBacking(mean)), tensor.New(tensor.WithShape(size, size), tensor.WithBacking(cov)), nil
 }
 
+// Marginals implements gp.Marginal.
+func (l *line) Marginals() gp.Posterior {
+	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
+		c, err := l.Compile(shape, size, limit)
+		return reduced{c, l.flaw}, err
+	})
+}
+
+// reduced has the variances of a line alone.
+type reduced struct {
+	gp.Compiled
+	flaw string // see line
+}
+
+func (r reduced) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
+	err := r.Compiled.Predict(ctx, x, g)
+	if g.Reduce(); r.flaw == "other variances alone" {
+		g.Cov[0] *= 2
+	}
+	return err
+}
+
 func (l *line) testCase() Case {
 	return Case{
 		Posterior: l, Net: l.Dense, Prior: jacobian.NTK{Net: l.Dense}, PriorVariance: 1,
@@ -127,8 +150,9 @@ func TestFlaws(t *testing.T) {
 		"drifts": "repeatable", "any width": "wrong inputs",
 		"silent errors": "wrong inputs", "misreads int64": "wrong inputs", "deaf jointly": "ended context",
 		"own mean without one": "mean is the network's output", "probabilities add up to more": "probabilities",
-		"probabilities drift": "repeatable",
-		"compiled garbage":    "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
+		"probabilities drift":   "repeatable",
+		"other variances alone": "variances alone",
+		"compiled garbage":      "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
 	} {
 		c := newLine(flaw).testCase()
 		var broken []string

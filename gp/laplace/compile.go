@@ -9,8 +9,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Marginals implements gp.Marginal.
+func (p *posterior) Marginals() gp.Posterior {
+	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
+		return p.compile(shape, size, limit, true)
+	})
+}
+
 // Compile implements gp.Posterior.
 func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	return p.compile(shape, size, limit, false)
+}
+
+// compile is Compile, for variances alone if marginal says so.
+func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
 	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
 		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
 	}
@@ -29,13 +41,15 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		return nil, err
 	}
 	s.alias(p.scan)
-	return &compiled{p, s}, nil
+	return &compiled{p: p, s: s, marginal: marginal}, nil
 }
 
 // compiled is the gp.Compiled of a posterior.
 type compiled struct {
 	p *posterior // whose predictions are computed
 	s *scanner   // compiled for the inputs of one prediction
+
+	marginal bool // predictions have variances alone
 }
 
 // Bytes implements gp.Compiled.
@@ -72,5 +86,5 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 	if err := b.run(); err != nil {
 		return err
 	}
-	return c.p.predict(b, g)
+	return c.p.predict(b, g, c.marginal)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -103,16 +102,8 @@ func (p *posterior) try(ctx context.Context, h hyper, d gp.Examples) (*posterior
 // score returns the mean negative log-likelihood of the targets y of a batch. g is memory. The probabilities of classes
 // depend on the variances alone.
 func (p *posterior) score(b batch, g *gp.Gaussian, l likelihood.Likelihood, y []float64) (float64, error) {
-	if by, ok := p.predictor.(byVariance); ok && likelihood.IsClass(l) {
-		if v := b.take(b.size()); by.variances(b, v) {
-			kernel.Scale(v, p.PriorStd()*p.PriorStd(), v)
-			return gp.MeanNLLOfEach(l, y, b.mean(), b.outputs, func(n int, to []float64) {
-				copy(to, v[n*b.outputs:])
-			}), b.checkVariances(v)
-		}
-	}
-	if err := p.predict(b, g); err != nil {
+	if err := p.predict(b, g, likelihood.IsClass(l)); err != nil {
 		return 0, err
 	}
-	return gp.MeanNLL(l, y, g.Mean, g.Cov, b.outputs), nil
+	return gp.MeanNLL(l, y, *g), nil
 }

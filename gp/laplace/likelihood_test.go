@@ -26,6 +26,10 @@ func (bernoulli) LogPredictive(y, mean, cov []float64) float64 {
 	return bernoulli{}.LogDensity(y, mean)
 }
 
+func (bernoulli) LogMarginal(y, mean, variance []float64) float64 {
+	return bernoulli{}.LogDensity(y, mean)
+}
+
 func (bernoulli) DataTerm(*graph.Builder, *graph.Node, *graph.Node, *graph.Node, float64) *graph.Node {
 	return nil
 }

@@ -134,8 +134,17 @@ func (p *posterior) LogMarginalLikelihood() float64 {
 // costs about as much as a factorisation.
 func (p *posterior) EffectiveParameters() float64 { return p.factor.effective(context.Background()) }
 
-// predict writes the distributions at the examples of a batch.
-func (p *posterior) predict(b batch, g *gp.Gaussian) error {
+// predict writes the distributions at the examples of a batch, with variances alone if marginal says so and the predictor
+// can.
+func (p *posterior) predict(b batch, g *gp.Gaussian, marginal bool) error {
+	if by, ok := p.predictor.(byVariance); ok && marginal {
+		g.ResizeMarginal(b.count, b.outputs, false)
+		if by.variances(b, g.Cov) {
+			g.SetMean(b.program.Value(b.out))
+			kernel.Scale(g.Cov, p.PriorStd()*p.PriorStd(), g.Cov)
+			return b.checkVariances(g.Cov)
+		}
+	}
 	g.Resize(b.count, b.outputs, false)
 	g.SetMean(b.program.Value(b.out))
 	err := p.predictor.marginals(b, g.Cov)

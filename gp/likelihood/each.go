@@ -114,11 +114,11 @@ func (e each) Check(y []float64) error {
 }
 
 // DataTerm implements Likelihood: the sum over the outputs of the closed form, or of the quadrature.
-func (e each) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, cov, e.Width()) {
+func (e each) DataTerm(b *graph.Builder, y, mean, variance *graph.Node, alpha float64) *graph.Node {
+	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, variance, e.Width()) {
 		return nil
 	}
-	return sumOutputs(b, term(b, e.Scalar, e.parts(b, y), mean, b.Diag(cov), alpha))
+	return sumOutputs(b, term(b, e.Scalar, e.parts(b, y), mean, variance, alpha))
 }
 
 // term is the data term of each element: the closed form, or the quadrature.
@@ -189,11 +189,25 @@ func (e each) Root(w, m, f []float64) {
 
 // LogPredictive implements Likelihood.
 func (e each) LogPredictive(y, mean, cov []float64) float64 {
-	sum, w, n := 0.0, e.Width(), len(mean)
+	return e.LogMarginal(y, mean, diagonal(cov, len(mean)))
+}
+
+// LogMarginal implements Likelihood.
+func (e each) LogMarginal(y, mean, variance []float64) float64 {
+	sum, w := 0.0, e.Width()
 	for c, m := range mean {
-		sum += logPredictive(e.Scalar, y[c*w:(c+1)*w], m, cov[c*n+c])
+		sum += logPredictive(e.Scalar, y[c*w:(c+1)*w], m, variance[c])
 	}
 	return sum
+}
+
+// diagonal returns the diagonal of a covariance [C,C].
+func diagonal(cov []float64, c int) []float64 {
+	v := make([]float64, c)
+	for k := range v {
+		v[k] = cov[k*c+k]
+	}
+	return v
 }
 
 // Predict implements Likelihood.

@@ -214,7 +214,7 @@ func (f fixtureModel) objective(t *testing.T, dt tensor.Dtype, alpha float64) []
 	b, n := graph.NewBuilder(dt), len(f.m)
 	y, mean := f.targets(b), b.Const("mean", f.m, n, 1)
 	cov := b.Const("cov", f.q, n, 1, 1)
-	term := likelihood.Each(f.model.Copy(dt)).DataTerm(b, y, mean, cov, alpha)
+	term := likelihood.Each(f.model.Copy(dt)).DataTerm(b, y, mean, b.Diag(cov), alpha)
 	return f.run(t, b, append([]*graph.Node{term}, graph.Grad(b, b.Sum(term), mean, cov)...))
 }
 

@@ -30,20 +30,19 @@ func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance}
 //	0 < α < 1:  (1/α) [log N(y; f, Q + σ²/α) + ½ log(2πσ²/α) − (α/2) log(2πσ²)]
 //	α = 0:      log N(y; f, σ²) − Q/(2σ²), the evidence lower bound.
 //
-// It is a sum over the outputs. Of cov only the variances count, unlike in LogPredictive.
-func (g Gaussian) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, cov, 1) {
+// It is a sum over the outputs, for which Q has the variances alone, unlike in LogPredictive.
+func (g Gaussian) DataTerm(b *graph.Builder, y, mean, variance *graph.Node, alpha float64) *graph.Node {
+	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, variance, 1) {
 		return nil
 	}
 	logNoise := b.Param(g.LogVariance)
 	noise := b.Exp(logNoise)
-	q := b.Diag(cov)
 	residual := b.Square(b.Sub(y, mean))
 	var term *graph.Node
 	if alpha == 0 {
-		term = b.Sub(logNormal(b, residual, b.BroadcastTo(noise, y.Shape()...)), b.Div(q, b.Scale(noise, 2)))
+		term = b.Sub(logNormal(b, residual, b.BroadcastTo(noise, y.Shape()...)), b.Div(variance, b.Scale(noise, 2)))
 	} else {
-		term = logNormal(b, residual, b.Add(q, b.Scale(noise, 1/alpha)))
+		term = logNormal(b, residual, b.Add(variance, b.Scale(noise, 1/alpha)))
 		// ½ log(2πσ²/α) − (α/2) log(2πσ²)
 		log2pi := math.Log(2 * math.Pi)
 		logC := b.Affine(logNoise, 0.5*(1-alpha), 0.5*(1-alpha)*log2pi-0.5*math.Log(alpha))
@@ -115,6 +114,19 @@ func (g Gaussian) LogPredictive(y, mean, cov []float64) float64 {
 	out := -0.5*kernel.Dot(r, r) - 0.5*float64(c)*math.Log(2*math.Pi)
 	for i := range c {
 		out -= math.Log(root[i*c+i])
+	}
+	return out
+}
+
+// LogMarginal implements Likelihood: Σ_c log N(y_c; mean_c, variance_c + σ²), −∞ where that is no density.
+func (g Gaussian) LogMarginal(y, mean, variance []float64) float64 {
+	out := -0.5 * float64(len(y)) * math.Log(2*math.Pi)
+	for c, v := range variance {
+		if v += g.Variance(); !(v > 0) {
+			return math.Inf(-1)
+		}
+		r := y[c] - mean[c]
+		out -= 0.5 * (math.Log(v) + r*r/v)
 	}
 	return out
 }

@@ -39,10 +39,11 @@ type Likelihood interface {
 	// targets are", such as "-1, expected a whole number from 0 on".
 	Check(y []float64) error
 	// DataTerm returns the data term ℓ_b of VaLLA's α-objective (Ortega et al. 2024) for
-	// a latent f ~ N(mean, cov), [B], from targets y [B,W·C], mean [B,C] and cov [B,C,C].
+	// a latent f with a mean [B,C] and variances [B,C], and targets y [B,W·C]: [B]. Covariances
+	// between the outputs do not count.
 	// α lies in [0,1], for softmax in (0,1]. Another α and other shapes, which might broadcast,
 	// are errors.
-	DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node
+	DataTerm(b *graph.Builder, y, mean, variance *graph.Node, alpha float64) *graph.Node
 	// LogDensityNode returns log p(y | f) of each example, [B], from targets y [B,W·C] and f [B,C].
 	// Its negative mean is the loss of the training of a network.
 	LogDensityNode(b *graph.Builder, y, f *graph.Node) *graph.Node
@@ -69,6 +70,8 @@ type Likelihood interface {
 	// exactly for Gaussian noise, by the probit approximation for softmax, and for models of each
 	// output by itself as the sum over the outputs, for which only the variances count.
 	LogPredictive(y, mean, cov []float64) float64
+	// LogMarginal is LogPredictive for outputs without covariances, with the variances [C].
+	LogMarginal(y, mean, variance []float64) float64
 	// Predict returns the predictive distribution ∫ p(y | f) N(f; mean, variance) df of output c.
 	// It is nil for classes of softmax, which have probabilities instead.
 	Predict(c int, mean, variance float64) Distribution
@@ -126,15 +129,15 @@ func checkAlpha(b *graph.Builder, alpha float64, low bool) bool {
 }
 
 // checkShapes refuses what would broadcast to a wrong number.
-func checkShapes(b *graph.Builder, y, mean, cov *graph.Node, width int) bool {
-	if y == nil || mean == nil || cov == nil {
-		b.Failf("likelihood: targets, mean or covariance is nil")
+func checkShapes(b *graph.Builder, y, mean, variance *graph.Node, width int) bool {
+	if y == nil || mean == nil || variance == nil {
+		b.Failf("likelihood: targets, mean or variance is nil")
 		return false
 	}
 	m := mean.Shape()
-	if len(m) != 2 || !slices.Equal(y.Shape(), []int{m[0], width * m[1]}) || !slices.Equal(cov.Shape(), []int{m[0], m[1], m[1]}) {
-		b.Failf("likelihood: targets of shape %v, mean %v and covariance %v, expected %s, [B,C] and [B,C,C]",
-			y.Shape(), m, cov.Shape(), targetShape(width))
+	if len(m) != 2 || !slices.Equal(y.Shape(), []int{m[0], width * m[1]}) || !slices.Equal(variance.Shape(), m) {
+		b.Failf("likelihood: targets of shape %v, mean %v and variance %v, expected %s, [B,C] and [B,C]",
+			y.Shape(), m, variance.Shape(), targetShape(width))
 	}
 	return b.Err() == nil
 }

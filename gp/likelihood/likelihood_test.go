@@ -66,7 +66,7 @@ func (d data) term(t *testing.T, l likelihood.Likelihood, alpha float64, dt tens
 		return b.Param(graph.NewParam(name, v, dt, shape...))
 	}
 	mean, cov := leaf("mean", d.mean, batch, outputs), leaf("cov", d.cov, batch, outputs, outputs)
-	term := l.DataTerm(b, leaf("y", d.y, batch, outputs), mean, cov, alpha)
+	term := l.DataTerm(b, leaf("y", d.y, batch, outputs), mean, b.Diag(cov), alpha)
 	out := []*graph.Node{term}
 	if weights != nil {
 		wrt := []*graph.Node{mean, cov}
@@ -260,7 +260,7 @@ func TestProbitLogits(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	mean := b.Const("mean", []float64{2, -3}, 1, 2)
 	cov := b.Const("cov", []float64{8 / math.Pi * 3, 0.5, 0.5, 0}, 1, 2, 2) // 1 + (π/8) Q is 4 and 1
-	f := likelihood.ProbitLogits(b, mean, cov)
+	f := likelihood.ProbitLogits(b, mean, b.Diag(cov))
 	p, err := graph.Compile(b, []*graph.Node{f}, graph.Options{})
 	if err == nil {
 		err = p.Run()
@@ -290,30 +290,30 @@ func TestVariance(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	gauss := likelihood.NewGaussian(1, tensor.Float64)
-	shapes := "targets of shape %s, mean %s and covariance %s, expected [B,C], [B,C] and [B,C,C]"
+	shapes := "targets of shape %s, mean %s and variance %s, expected [B,C], [B,C] and [B,C]"
 	for _, l := range []likelihood.Likelihood{gauss, likelihood.Softmax{}} {
 		for _, c := range []struct {
-			y, mean, cov []int
-			alpha        float64
-			want         string
+			y, mean, variance []int
+			alpha             float64
+			want              string
 		}{
-			{[]int{4, 3}, []int{4, 3}, []int{4, 3, 3}, -0.1, "α = -0.1 is out of range"},
-			{[]int{4, 3}, []int{4, 3}, []int{4, 3, 3}, 1.5, "α = 1.5 is out of range"},
-			{[]int{4, 3}, []int{4, 3}, []int{4, 3, 3}, math.NaN(), "α = NaN is out of range"},
-			{[]int{4, 1}, []int{4, 3}, []int{4, 3, 3}, 1, fmt.Sprintf(shapes, "(4, 1)", "(4, 3)", "(4, 3, 3)")},
-			{[]int{3}, []int{4, 3}, []int{4, 3, 3}, 1, fmt.Sprintf(shapes, "(3)", "(4, 3)", "(4, 3, 3)")},
-			{[]int{4, 3}, []int{4, 3}, []int{4, 3}, 1, fmt.Sprintf(shapes, "(4, 3)", "(4, 3)", "(4, 3)")},
-			{[]int{4, 3}, []int{4, 3}, []int{1, 3, 3}, 1, fmt.Sprintf(shapes, "(4, 3)", "(4, 3)", "(1, 3, 3)")},
-			{[]int{4}, []int{4}, []int{4, 4}, 1, fmt.Sprintf(shapes, "(4)", "(4)", "(4, 4)")},
+			{[]int{4, 3}, []int{4, 3}, []int{4, 3}, -0.1, "α = -0.1 is out of range"},
+			{[]int{4, 3}, []int{4, 3}, []int{4, 3}, 1.5, "α = 1.5 is out of range"},
+			{[]int{4, 3}, []int{4, 3}, []int{4, 3}, math.NaN(), "α = NaN is out of range"},
+			{[]int{4, 1}, []int{4, 3}, []int{4, 3}, 1, fmt.Sprintf(shapes, "(4, 1)", "(4, 3)", "(4, 3)")},
+			{[]int{3}, []int{4, 3}, []int{4, 3}, 1, fmt.Sprintf(shapes, "(3)", "(4, 3)", "(4, 3)")},
+			{[]int{4, 3}, []int{4, 3}, []int{4, 3, 3}, 1, fmt.Sprintf(shapes, "(4, 3)", "(4, 3)", "(4, 3, 3)")},
+			{[]int{4, 3}, []int{4, 3}, []int{1, 3}, 1, fmt.Sprintf(shapes, "(4, 3)", "(4, 3)", "(1, 3)")},
+			{[]int{4}, []int{4}, []int{4}, 1, fmt.Sprintf(shapes, "(4)", "(4)", "(4)")},
 		} {
 			b := graph.NewBuilder(tensor.Float64)
-			n := l.DataTerm(b, b.Fill(1, c.y...), b.Fill(2, c.mean...), b.Fill(3, c.cov...), c.alpha)
+			n := l.DataTerm(b, b.Fill(1, c.y...), b.Fill(2, c.mean...), b.Fill(3, c.variance...), c.alpha)
 			if n != nil || b.Err() == nil || !strings.Contains(b.Err().Error(), c.want) {
 				t.Errorf("%T: node %v, error %v, want %q in it", l, n, b.Err(), c.want)
 			}
 		}
 		b := graph.NewBuilder(tensor.Float64)
-		if l.DataTerm(b, nil, b.Fill(1, 4, 3), b.Fill(1, 4, 3, 3), 1); b.Err() == nil {
+		if l.DataTerm(b, nil, b.Fill(1, 4, 3), b.Fill(1, 4, 3), 1); b.Err() == nil {
 			t.Errorf("%T: no error for targets that are nil", l)
 		}
 		b = graph.NewBuilder(tensor.Float64)
@@ -323,7 +323,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	if (likelihood.Softmax{}).DataTerm(b, b.Fill(1, 2, 3), b.Fill(2, 2, 3), b.Fill(3, 2, 3, 3), 0); b.Err() == nil {
+	if (likelihood.Softmax{}).DataTerm(b, b.Fill(1, 2, 3), b.Fill(2, 2, 3), b.Fill(3, 2, 3), 0); b.Err() == nil {
 		t.Error("softmax with α = 0: no error")
 	}
 }

@@ -128,7 +128,7 @@ func TestSurvival(t *testing.T) {
 func (f fixtureModel) terms(t *testing.T, l likelihood.Likelihood, dt tensor.Dtype, alpha float64) [][]float64 {
 	b, n := graph.NewBuilder(dt), len(f.m)
 	y, mean, cov := f.targets(b), b.Const("mean", f.m, n, 1), b.Const("cov", f.q, n, 1, 1)
-	term := l.Copy(dt).DataTerm(b, y, mean, cov, alpha)
+	term := l.Copy(dt).DataTerm(b, y, mean, b.Diag(cov), alpha)
 	return f.run(t, b, append([]*graph.Node{term}, graph.Grad(b, b.Sum(term), mean, cov)...))
 }
 

@@ -339,8 +339,8 @@ func ExampleSoftmax_LogPredictive() {
 func ExampleLikelihood() {
 	b := graph.NewBuilder(tensor.Float64)
 	y, mean := b.Const("y", []float64{1}, 1, 1), b.Const("mean", []float64{0.5}, 1, 1)
-	cov := b.Const("cov", []float64{0.2}, 1, 1, 1)
-	term := likelihood.NewGaussian(0.05, tensor.Float64).DataTerm(b, y, mean, cov, 1)
+	variance := b.Const("variance", []float64{0.2}, 1, 1)
+	term := likelihood.NewGaussian(0.05, tensor.Float64).DataTerm(b, y, mean, variance, 1)
 	p, err := graph.Compile(b, []*graph.Node{term}, graph.Options{})
 	if err == nil {
 		err = p.Run()

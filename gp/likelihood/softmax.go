@@ -18,11 +18,11 @@ func (Softmax) Params() []*graph.Param { return nil }
 
 // DataTerm implements Likelihood: (1/α) log softmax(α log softmax(F))_y with the
 // probit-scaled logits F of [ProbitLogits].
-func (Softmax) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha > 0) || !checkShapes(b, y, mean, cov, 1) {
+func (Softmax) DataTerm(b *graph.Builder, y, mean, variance *graph.Node, alpha float64) *graph.Node {
+	if !checkAlpha(b, alpha, alpha > 0) || !checkShapes(b, y, mean, variance, 1) {
 		return nil
 	}
-	logp := b.LogSoftmax(ProbitLogits(b, mean, cov))
+	logp := b.LogSoftmax(ProbitLogits(b, mean, variance))
 	if alpha != 1 {
 		logp = b.Scale(b.LogSoftmax(b.Scale(logp, alpha)), 1/alpha)
 	}
@@ -30,10 +30,10 @@ func (Softmax) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float6
 }
 
 // ProbitLogits scales logits by their variance, F_c = f_c / √(1 + (π/8) Q_cc), so
-// that softmax(F) approximates the mean of softmax(f) under f ~ N(mean, cov)
-// (MacKay 1992). mean [B,C], cov [B,C,C] give [B,C].
-func ProbitLogits(b *graph.Builder, mean, cov *graph.Node) *graph.Node {
-	return b.Div(mean, b.Sqrt(b.Affine(b.Diag(cov), math.Pi/8, 1)))
+// that softmax(F) approximates the mean of softmax(f) under f ~ N(mean, Q)
+// (MacKay 1992). mean [B,C] and the variances Q_cc [B,C] give [B,C].
+func ProbitLogits(b *graph.Builder, mean, variance *graph.Node) *graph.Node {
+	return b.Div(mean, b.Sqrt(b.Affine(variance, math.Pi/8, 1)))
 }
 
 // String implements Likelihood.
@@ -84,10 +84,14 @@ func (Softmax) Root(w, m, f []float64) {
 // LogPredictive implements Likelihood: log kernel.Softmax(F)_c with the probit-scaled logits
 // F_c = f_c / √(1 + (π/8) Q_cc), see ProbitLogits.
 func (s Softmax) LogPredictive(y, mean, cov []float64) float64 {
-	c := len(y)
-	f := make([]float64, c)
-	for i := range c {
-		f[i] = mean[i] / math.Sqrt(1+math.Pi/8*cov[i*c+i])
+	return s.LogMarginal(y, mean, diagonal(cov, len(y)))
+}
+
+// LogMarginal implements Likelihood.
+func (s Softmax) LogMarginal(y, mean, variance []float64) float64 {
+	f := make([]float64, len(y))
+	for i, v := range variance {
+		f[i] = mean[i] / math.Sqrt(1+math.Pi/8*v)
 	}
 	return s.LogDensity(y, f)
 }

@@ -108,7 +108,7 @@ func (f *fitting) write(b *graph.Builder, x, y *graph.Node) step {
 	for _, n := range w.noises {
 		s.Leaves = append(s.Leaves, n.node)
 	}
-	s.data = b.Neg(b.Mean(f.lik.DataTerm(b, y, out, b.Diagonal(b.Fill(0, x.Shape()[0], c)), 1)))
+	s.data = b.Neg(b.Mean(f.lik.DataTerm(b, y, out, b.Fill(0, x.Shape()[0], c), 1)))
 	s.Loss = b.Add(s.data, b.Scale(w.kl(f.p.Net.Params(), f.s.PriorStd), 1/float64(f.p.Train.N())))
 	return s
 }
@@ -134,12 +134,12 @@ func (f *fitting) steps() *steps.Graph {
 }
 
 // held returns the outputs [N·C] of the network with the means at the held-out rows.
-func (f *fitting) held(ctx context.Context) (mean, cov []float64, err error) {
+func (f *fitting) held(ctx context.Context) (gp.Gaussian, error) {
 	out, err := gp.Point{Net: f.means, Dtype: f.p.Dtype()}.Mean(ctx, f.p.Validation.X)
 	if err != nil {
-		return nil, nil, err
+		return gp.Gaussian{}, err
 	}
-	return out.Float64s(), nil, nil
+	return gp.Certain(out.Float64s(), f.p.Outputs()), nil
 }
 
 // fitted returns the result of the fit.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -92,13 +93,14 @@ func (f *fitting) steps() (*steps.Graph, error) {
 }
 
 // held returns the values [N·C] of the held-out rows, by the weights as they are now.
-func (f *fitting) held(ctx context.Context) (mean, cov []float64, err error) {
+func (f *fitting) held(ctx context.Context) (gp.Gaussian, error) {
 	if err := f.refresh(); err != nil {
-		return nil, nil, err
+		return gp.Gaussian{}, err
 	}
-	err = f.post.each(ctx, f.p.Validation.X, func(_ int, _, values []float64) error {
+	var mean []float64
+	err := f.post.each(ctx, f.p.Validation.X, func(_ int, _, values []float64) error {
 		mean = append(mean, values...)
 		return nil
 	})
-	return mean, nil, err
+	return gp.Certain(mean, f.p.Outputs()), err
 }

@@ -60,6 +60,19 @@ func Classes(s *data.Set) (*Classification, error) {
 	return c, nil
 }
 
+// Complete adds the classes that rows lack, where the classes are some of the numbers 0 … n−1; other classes stay as they are.
+func (c *Classification) Complete(n int) {
+	k := len(c.Classes)
+	broken := func(v float64) bool { return v != math.Trunc(v) }
+	if c.Names != nil || k >= n || n > maxClasses || c.Classes[0] < 0 || c.Classes[k-1] > float64(n-1) || slices.ContainsFunc(c.Classes, broken) {
+		return
+	}
+	c.Classes = nil
+	for i := range n {
+		c.Classes = append(c.Classes, float64(i))
+	}
+}
+
 func (*Classification) kind() string { return "classification" }
 
 func (c *Classification) size() int { return len(c.Classes) }

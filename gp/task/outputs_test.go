@@ -229,6 +229,29 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestComplete: a network with more outputs than the rows have classes tells the others, if these are numbers 0, 1, ….
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		classes []float64
+		names   []string
+		n       int
+		want    []float64
+	}{
+		{[]float64{0, 2}, nil, 4, []float64{0, 1, 2, 3}},
+		{[]float64{1, 3}, nil, 4, []float64{0, 1, 2, 3}},
+		{[]float64{0, 1}, nil, 2, []float64{0, 1}},
+		{[]float64{0, 4}, nil, 4, []float64{0, 4}},
+		{[]float64{-1, 1}, nil, 4, []float64{-1, 1}},
+		{[]float64{0.5, 1}, nil, 4, []float64{0.5, 1}},
+		{[]float64{0, 1}, []string{"no", "yes"}, 3, []float64{0, 1}},
+	} {
+		k := &Classification{Name: "k", Classes: slices.Clone(c.classes), Names: c.names}
+		if k.Complete(c.n); !slices.Equal(k.Classes, c.want) {
+			t.Errorf("classes %v of %d outputs become %v, want %v", c.classes, c.n, k.Classes, c.want)
+		}
+	}
+}
+
 func TestClassErrors(t *testing.T) {
 	many := make([]float64, maxClasses+1)
 	for i := range many {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -37,7 +38,7 @@ func (f *fitting) steps() *steps.Graph {
 		},
 	}
 	if v := f.p.Validation; v != nil {
-		g.Held = f.post.following(v.X)
+		g.Held = f.post.following(v.X, likelihood.IsClass(f.lik))
 	}
 	return g
 }

@@ -63,7 +63,7 @@ func validationNLL(t *testing.T, p gp.Posterior, l likelihood.Likelihood, x, y *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gp.MeanNLL(l, graph.Floats(y), g.Mean, g.Cov, y.Shape()[1])
+	return gp.MeanNLL(l, graph.Floats(y), g)
 }
 
 // adamFit is a fit by Adam.

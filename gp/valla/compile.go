@@ -9,12 +9,24 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Marginals implements gp.Marginal.
+func (p *posterior) Marginals() gp.Posterior {
+	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
+		return p.compile(shape, size, limit, true)
+	})
+}
+
 // Compile implements gp.Posterior.
 func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	return p.compile(shape, size, limit, false)
+}
+
+// compile is Compile, for variances alone if marginal says so.
+func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
 	if err := cmp.Or(p.checkShape(shape), p.solve()); err != nil {
 		return nil, err
 	}
-	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: shape}
+	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: shape, marginal: marginal}
 	var err error
 	if c.f, err = c.batch(p.builder, size, limit, true); err != nil {
 		return nil, err
@@ -27,7 +39,8 @@ type compiled struct {
 	*predictions              // the buffers
 	p            *posterior   // whose predictions these are
 	shape        tensor.Shape // of one input
-	f            *graph.Batch // mean, κ̂ and k̂
+	marginal     bool         // predictions have variances alone
+	f            *graph.Batch // mean, κ̂, or its diagonals, and k̂
 	// wide has κ̂ and k̂ of one input in float64, and sharp has the results from κ̂ and k̂, for
 	// inputs where float32 is not enough. Both are nil before the first such input.
 	wide  *graph.Batch
@@ -43,7 +56,7 @@ func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, m
 	if mean {
 		nodes = append(nodes, p.net.Forward(b, x))
 	}
-	return graph.NewBatchWithin(limit, b, x, append(nodes, p.kernels(b, x)...)...)
+	return graph.NewBatchWithin(limit, b, x, append(nodes, p.kernels(b, x, c.marginal)...)...)
 }
 
 // Bytes implements gp.Compiled.
@@ -58,9 +71,9 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 		return err
 	}
 	n := len(x) / c.f.Width()
-	g.Resize(n, out[0].Shape()[1], c.known != nil)
+	g.ResizeFor(n, out[0].Shape()[1], c.known != nil, c.marginal)
 	g.SetMean(out[0])
-	c.into(g, out[0].Shape()[1])
+	c.into(g)
 	if err := c.add(0, n, out[1], out[2]); err != nil {
 		return err
 	}
@@ -98,7 +111,7 @@ func (c *compiled) sharpen(x []float64, g *gp.Gaussian) error {
 	}
 	for _, row := range c.blunt {
 		part := g.Rows(row, 1)
-		c.sharp.into(&part, c.c)
+		c.sharp.into(&part)
 		c.sharp.rows[0] = row
 		for i := range c.one {
 			c.one[i] = float64(float32(x[row*len(c.one)+i]))

@@ -149,7 +149,7 @@ func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.
 func (f *fitting) plan() (*gp.Plan, error) {
 	of := *f
 	of.lik, of.loop = steps.Start(f.p, f.s.NoiseStd), f.s.loop()
-	class := gp.InducingPoints(f.p, f.s.Inducing)
+	class := gp.InducingPoints(f.p, f.s.Inducing, false)
 	z := tensor.New(tensor.Of(f.p.Dtype()), tensor.WithShape(append([]int{len(class)}, f.p.Train.X.Shape()[1:]...)...))
 	m, c := len(class), f.p.Outputs()
 	plan, err := firstPlan(m, f.r)

@@ -132,7 +132,7 @@ func (p *problem) checkLoss(t *testing.T, prefix, suffix string, alpha, tol floa
 	if len(grads) > 3 {
 		nodes["grad_log_noise_"+suffix] = grads[3]
 	} else if prefix == "" {
-		nodes["F_scaled"] = likelihood.ProbitLogits(b, l.Mean, l.Q)
+		nodes["F_scaled"] = likelihood.ProbitLogits(b, l.Mean, l.Variance)
 		nodes["probs"] = b.Exp(b.LogSoftmax(nodes["F_scaled"]))
 	}
 	checked := 0

@@ -30,7 +30,7 @@ const (
 func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 	if !f.greedy() {
 		rng := rand.New(rand.NewPCG(f.r.Seed, kMeansStream))
-		return gp.KMeans(f.p, f.s.Inducing, kMeansInits[f.s.Init], rng)
+		return gp.KMeans(f.p, f.s.Inducing, false, kMeansInits[f.s.Init], rng)
 	}
 	candidates := gp.SampleRows(f.p.Train.X, f.candidates(), rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
 	class = make([]int, candidates.Shape()[0])

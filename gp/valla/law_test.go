@@ -105,7 +105,7 @@ func TestPriorStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, gp.MeanNLL(f.Likelihood, graph.Floats(held.Y), g.Mean, g.Cov, 1))
+		all = append(all, gp.MeanNLL(f.Likelihood, graph.Floats(held.Y), g))
 	}
 	if slices.Max(all)-slices.Min(all) > 0.05 {
 		t.Errorf("NLL %v of held-out rows from three σ₀, want one value", all)

@@ -82,6 +82,7 @@ type Terms struct {
 	L             *graph.Node // [M,M] lower triangular
 	W             *graph.Node // K_xz Gᵀ, [B,C,M]
 	Q             *graph.Node // K_x − W Wᵀ, the latent covariance, [B,C,C]
+	Variance      *graph.Node // the diagonals of Q, [B,C], without the rest of Q
 }
 
 // Terms writes the posterior at x [B,…] into the graph:
@@ -97,6 +98,7 @@ func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 	n, c, m := p.Kxz.Shape()[0], p.Kxz.Shape()[1], p.Kxz.Shape()[2]
 	p.W = b.Reshape(b.MatMul(b.Reshape(p.Kxz, n*c, m), p.G, false, true), n, c, m)
 	p.Q = b.Sub(p.Kx, b.Gram(p.W))
+	p.Variance = b.Sub(b.Mul(p.PriorVariance, gp.Variances(l.Kernel, b, x)), b.Reshape(b.SumTo(b.Square(p.W), n, c, 1), n, c))
 	return p
 }
 
@@ -151,7 +153,7 @@ func (l *Layer) Loss(b *graph.Builder, x, y, mean *graph.Node, o Objective) *Los
 	if b.Err() != nil {
 		return nil
 	}
-	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, alphaOf(o.Alpha))
+	terms := o.Likelihood.DataTerm(b, y, mean, p.Variance, alphaOf(o.Alpha))
 	data := b.Scale(b.Sum(terms), -float64(o.N)/float64(x.Shape()[0]))
 	return &Loss{Terms: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
 }

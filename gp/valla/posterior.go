@@ -112,10 +112,14 @@ func (p *posterior) builder() *graph.Builder { return graph.NewBuilder(p.layer.Z
 // wideBuilder starts a graph of float64 for a network of whatever element type.
 func wideBuilder() *graph.Builder { return graph.NewConverting(tensor.Float64) }
 
-// kernels writes κ̂ [B,C,C] and k̂ [B,C,M] at x.
-func (p *posterior) kernels(b *graph.Builder, x *graph.Node) []*graph.Node {
+// kernels writes κ̂ [B,C,C], or its diagonals [B,C] alone, and k̂ [B,C,M] at x.
+func (p *posterior) kernels(b *graph.Builder, x *graph.Node, marginal bool) []*graph.Node {
 	l := p.layer
-	return []*graph.Node{l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
+	cross := l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)
+	if marginal {
+		return []*graph.Node{gp.Variances(l.Kernel, b, x), cross}
+	}
+	return []*graph.Node{l.Kernel.Diag(b, x), cross}
 }
 
 // Joint implements gp.JointPosterior, in float64. Time and memory grow with the square of
@@ -202,22 +206,25 @@ func (l *Layer) wideGram() ([]float64, error) {
 }
 
 // following returns a function that predicts at x [N,…] with the parameters of the layer as they
-// are when the function is called: the mean [N·C] and the covariances [N·C·C].
-func (p *posterior) following(x *tensor.Dense) func(context.Context) (mean, cov []float64, err error) {
+// are when the function is called, with variances alone if marginal says so.
+func (p *posterior) following(x *tensor.Dense, marginal bool) func(context.Context) (gp.Gaussian, error) {
+	var of gp.Posterior = p
+	if marginal {
+		of = p.Marginals()
+	}
 	var o gp.EngineOptions
 	if p.firm {
 		o.Memory = p.limit
 	}
-	e, err := gp.NewEngine(p, x.Shape()[1:], o)
-	return func(ctx context.Context) (mean, cov []float64, _ error) {
+	e, err := gp.NewEngine(of, x.Shape()[1:], o)
+	return func(ctx context.Context) (gp.Gaussian, error) {
 		p.Refresh()
 		if err == nil {
 			err = e.Refresh()
 		}
 		if err != nil {
-			return nil, nil, err
+			return gp.Gaussian{}, err
 		}
-		g, err := e.PredictAll(ctx, x)
-		return g.Mean, g.Cov, err
+		return e.PredictAll(ctx, x)
 	}
 }

@@ -98,7 +98,7 @@ func (s Settings) resolve(ctx context.Context, p gp.Problem, r gp.Run) (_ Settin
 	if err := s.check(p); err != nil {
 		return s, p, nil, err
 	}
-	if _, err := firstPlan(len(gp.InducingPoints(p, s.Inducing)), r); err != nil {
+	if _, err := firstPlan(len(gp.InducingPoints(p, s.Inducing, false)), r); err != nil {
 		return s, p, nil, err // the defaults depend on the graph of a step, which takes memory of its own
 	}
 	if s.Weights, notes, err = gp.InformativeWeights(ctx, p, r, s.Weights); err != nil {

@@ -91,7 +91,7 @@ func TestSettingsAreTheFits(t *testing.T) {
 		for _, classes := range []bool{false, true} {
 			for _, optimizer := range []string{"natural", "adam"} {
 				p := newProblem(t, dt, 3, classes)
-				z, class, err := gp.KMeans(p, 7, data.KMeansPlusPlus, rand.New(rand.NewPCG(seed, 2)))
+				z, class, err := gp.KMeans(p, 7, false, data.KMeansPlusPlus, rand.New(rand.NewPCG(seed, 2)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -314,7 +314,7 @@ func TestOptimalStart(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
 	s := Settings{Optimizer: "adam", OptimalA: true, FixPrior: true, FixNoise: true, FixInducing: true, Inducing: 6, Iterations: 1, LearningRate: 1e-14}
 	f := fit(t, s, p, gp.Run{Seed: 1})
-	z, class, err := gp.KMeans(p, 6, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, 2)))
+	z, class, err := gp.KMeans(p, 6, false, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}

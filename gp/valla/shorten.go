@@ -72,7 +72,7 @@ type fitCost struct {
 func costOfFit(p gp.Problem, m, batch int, fixed bool, limit int64) (c fitCost, err error) {
 	var g *inputsGraph
 	var layer *Layer
-	m = len(gp.InducingPoints(p, m))
+	m = len(gp.InducingPoints(p, m, false))
 	few, parts := &graph.MemoryError{}, mostParts
 	size, _, err := graph.Tile("valla: a natural-gradient step", batch, (limit+1)/2, func(rows int) (int64, error) {
 		if rows*mostParts < batch {

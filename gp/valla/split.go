@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -77,9 +78,10 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 	}
 	t := make([]float64, at.m*at.m)
 	err = p.eachPrediction(ctx, x, func(q *predictions, first, n int) {
-		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov, q.c)
+		lambda := slices.Clone(q.g.Cov)
+		v := q.k[:len(lambda)*q.m]
 		for i, variance := range lambda {
-			total := max(variance, 0) + noise[first*q.c+i]
+			total := max(variance, 0) + noise[first*len(lambda)/n+i]
 			scatter += total / float64(len(noise))
 			lambda[i] = weight / total
 		}
@@ -97,7 +99,7 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 	return root, scatter, err
 }
 
-// eachPrediction calls visit with the covariances [n,C,C] and k̂ of n inputs of x [N,…] from number first on. It holds those of one
+// eachPrediction calls visit with the variances [n,C] and k̂ of n inputs of x [N,…] from number first on. It holds those of one
 // batch: of thousands of outputs, all would not fit into memory.
 func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit func(q *predictions, first, n int)) error {
 	f, err := p.kernelPass(x.Shape())
@@ -105,10 +107,10 @@ func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit f
 		return err
 	}
 	var g gp.Gaussian
-	c, q := f.Width(1)/p.at.m, &predictions{system: p.at}
+	c, q := f.Width(0), &predictions{system: p.at}
 	return f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		g.Resize(n, c, false)
-		q.into(&g, c)
+		g.ResizeMarginal(n, c, false)
+		q.into(&g)
 		q.rows = q.rows[:0]
 		for i := range n {
 			q.rows = append(q.rows, first+i)
@@ -121,13 +123,13 @@ func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit f
 	})
 }
 
-// kernelPass compiles κ̂ and k̂ for inputs [N,…]. A single input may need more than the limit
+// kernelPass compiles the diagonals of κ̂ and k̂ for inputs [N,…]. A single input may need more than the limit
 // unless the limit is firm.
 func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
 	write := func(size int) (graph.Pass, error) {
 		b := p.builder()
 		pass := graph.Pass{Builder: b, X: b.Input("x", append([]int{size}, shape[1:]...)...)}
-		if pass.Outputs = p.kernels(b, pass.X); b.Err() != nil {
+		if pass.Outputs = p.kernels(b, pass.X, true); b.Err() != nil {
 			return pass, b.Err()
 		}
 		for _, n := range pass.Outputs {

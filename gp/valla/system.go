@@ -58,13 +58,13 @@ func (a *system) covariances(outputs int, diag, k, w []float64) {
 	kernel.Scale(diag, a.s, diag)
 }
 
-// variances writes the diagonal of Q, [n], none below 0, for prior variances sκ̂ [n] and k̂
-// [n,M]; w, as long, is overwritten.
+// variances writes the diagonal of Q, [n], for prior variances sκ̂ [n] and k̂ [n,M]; w, as long, is overwritten. Rounding
+// may make a variance negative.
 func (a *system) variances(q, prior, k, w []float64) {
 	a.rows(w, k)
 	for i, v := range prior {
 		row := w[i*a.m : (i+1)*a.m]
-		q[i] = max(v-a.s*kernel.Dot(row, row), 0)
+		q[i] = v - a.s*kernel.Dot(row, row)
 	}
 }
 

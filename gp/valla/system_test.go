@@ -110,12 +110,12 @@ func TestNegativeVariances(t *testing.T) {
 	room := func(epistemic bool, q *predictions) *predictions {
 		var g gp.Gaussian
 		g.Resize(2, 1, epistemic)
-		q.into(&g, 1)
+		q.into(&g)
 		return q
 	}
 	q := room(true, &predictions{system: at, known: at})
-	if err := add(q, 4, 2+1e-7); err != nil || q.cov[1] != 0 || q.epistemic[1] != 0 || q.cov[0] != 1 {
-		t.Errorf("covariances %v, epistemic %v, error %v", q.cov, q.epistemic, err)
+	if err := add(q, 4, 2+1e-7); err != nil || q.g.Cov[1] != 0 || q.g.Epistemic[1] != 0 || q.g.Cov[0] != 1 {
+		t.Errorf("covariances %v, epistemic %v, error %v", q.g.Cov, q.g.Epistemic, err)
 	}
 	q.rows = []int{3, 7}
 	if err := add(q, 4, 2.1); err == nil || !strings.Contains(err.Error(), "row 7 (counting from 0): the variance of output 0 is -0.41") {

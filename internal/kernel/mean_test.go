@@ -51,20 +51,6 @@ func TestMeanDifference(t *testing.T) {
 	})
 }
 
-// TestSpread: of a diagonal covariance it is the root mean square of the standard deviations, and variances that
-// rounding has left below 0 count as 0.
-func TestSpread(t *testing.T) {
-	for _, c := range []struct {
-		cov  []float64
-		size int
-		want float64
-	}{{[]float64{4}, 1, 2}, {[]float64{9, 5, 5, 16}, 2, math.Sqrt(12.5)}, {[]float64{-1, 0, 0, 8}, 2, 2}} {
-		if got := Spread(c.cov, c.size); got != c.want {
-			t.Errorf("%v has the spread %g, want %g", c.cov, got, c.want)
-		}
-	}
-}
-
 // TestLeast: NaN is never the smallest number, wherever it stands.
 func TestLeast(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)

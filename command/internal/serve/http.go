@@ -25,7 +25,6 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/internal/kernel"
 )
 
 // routes returns the handler of all paths of the server.
@@ -399,9 +398,9 @@ func (v *version) unusual(g gp.Gaussian) int {
 	if v.usual == 0 {
 		return 0
 	}
-	count, c := 0, v.outputs
-	for i := range len(g.Mean) / c {
-		if kernel.Spread(g.Cov[i*c*c:(i+1)*c*c], c) > v.usual {
+	count := 0
+	for i := range g.N() {
+		if g.Spread(i) > v.usual {
 			count++
 		}
 	}

@@ -12,8 +12,20 @@ import (
 	"github.com/go-valla/valla/jacobian"
 )
 
+// Marginals implements gp.Marginal.
+func (p *Posterior) Marginals() gp.Posterior {
+	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
+		return p.compile(shape, size, limit, true)
+	})
+}
+
 // Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	return p.compile(shape, size, limit, false)
+}
+
+// compile is Compile, for variances alone if marginal says so.
+func (p *Posterior) compile(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.Input) {
 		return nil, fmt.Errorf("%s: inputs of shape %v, expected %v", p.Name, shape, p.Input)
 	}
@@ -26,7 +38,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	features := make([]float64, pass.Outputs[1].Shape().TotalSize())
-	c := &compiled{p: p, f: f, phi: features}
+	c := &compiled{p: p, f: f, phi: features, marginal: marginal}
 	if p.Root != nil {
 		c.w = make([]float64, len(features))
 	}
@@ -39,6 +51,8 @@ type compiled struct {
 	f   *graph.Batch // the network's outputs and φ
 	phi []float64    // φ [size·C,K]
 	w   []float64    // W = φ R [size·C,K]; nil where R is the identity
+
+	marginal bool // predictions have variances alone
 }
 
 // Bytes implements gp.Compiled.
@@ -51,12 +65,19 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 		return fmt.Errorf("%s: %w", c.p.Name, err)
 	}
 	n, outputs, k := len(x)/c.f.Width(), out[0].Shape()[1], c.p.Rank()
-	g.Resize(n, outputs, false)
+	g.ResizeFor(n, outputs, false, c.marginal)
 	g.SetMean(out[0])
 	w := c.phi[:n*outputs*k]
 	dense.Copy(w, out[1], 0)
 	if c.w != nil {
 		w = c.p.rooted(c.w, w)
+	}
+	if c.marginal {
+		for i := range g.Mean {
+			row := w[i*k : (i+1)*k]
+			g.Cov[i] = c.p.Scale * kernel.Dot(row, row)
+		}
+		return nil
 	}
 	for at := 0; at < len(g.Mean); at += outputs {
 		kernel.Syrk(false, outputs, k, c.p.Scale, w[at*k:], k, 0, g.Cov[at*outputs:], outputs)

@@ -63,7 +63,7 @@ func writeDataTerm(b *graph.Builder, lik likelihood.Likelihood, alpha float64, r
 	for i, shape := range [][]int{{rows, lik.Width() * outputs}, {rows, outputs}, {rows, outputs}, {rows}} {
 		in[i] = b.Input([]string{"y", "mean", "variance", "weights"}[i], shape...)
 	}
-	l.term = lik.DataTerm(b, in[0], in[1], b.Diagonal(in[2]), alpha)
+	l.term = lik.DataTerm(b, in[0], in[1], in[2], alpha)
 	wrt := []*graph.Node{in[2]}
 	for _, p := range l.own {
 		wrt = append(wrt, b.Param(p))

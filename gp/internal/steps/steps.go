@@ -26,10 +26,9 @@ type Fit struct {
 	// Loop says how the settings want the steps made. The fit adds the checkpoint, the progress
 	// and, with Held, the validation.
 	Loop train.Config
-	// Held predicts the held-out rows with the present parameters: the mean [N·C] and the
-	// covariances [N·C·C] of the latent function; cov nil means that it is certain. It is not
+	// Held predicts the latent function at the held-out rows with the present parameters. It is not
 	// called where the problem has no held-out rows. A fit whose Loop validates leaves it nil.
-	Held func(ctx context.Context) (mean, cov []float64, err error)
+	Held func(ctx context.Context) (gp.Gaussian, error)
 }
 
 // Lines lists what must be equal in a run that goes on from a checkpoint.
@@ -79,11 +78,11 @@ func (f *Fit) Config() train.Config {
 
 // validate returns the mean negative log predictive density of the held-out rows.
 func (f *Fit) validate(ctx context.Context) (float64, error) {
-	mean, cov, err := f.Held(ctx)
+	g, err := f.Held(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return gp.MeanNLL(f.Likelihood, graph.Floats(f.Problem.Validation.Y), mean, cov, f.Problem.Outputs()), nil
+	return gp.MeanNLL(f.Likelihood, graph.Floats(f.Problem.Validation.Y), g), nil
 }
 
 // record describes the fit.

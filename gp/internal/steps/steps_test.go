@@ -51,9 +51,9 @@ func toy(r gp.Run) *Graph {
 		Fit: Fit{
 			Problem: p, Run: r, Settings: &toySettings{Rate: 0.1}, Likelihood: p.Likelihood, Identity: []string{"toy"},
 			Loop: train.Config{Iterations: 8, Optimizer: &train.Adam{LR: 0.1}, ValidateEvery: 4, KeepLast: true, CheckpointEvery: 3},
-			Held: func(ctx context.Context) (mean, cov []float64, err error) {
+			Held: func(ctx context.Context) (gp.Gaussian, error) {
 				out, err := gp.Point{Net: net, Dtype: tensor.Float64}.Mean(ctx, held.X)
-				return out.Float64s(), nil, err
+				return gp.Certain(out.Float64s(), 1), err
 			},
 		},
 	}
@@ -76,13 +76,13 @@ func TestRecord(t *testing.T) {
 	if r.Rows != 12 || r.ValidationRows != 4 || r.Settings["rate"] != 0.1 || r.Result.Iterations != 8 || len(r.Result.History) != 2 || done != 8 {
 		t.Fatalf("record %+v, %d steps told", r, done)
 	}
-	mean, _, err := f.Held(t.Context())
+	g, err := f.Held(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := 0.0
 	for i, y := range f.Problem.Validation.Y.Float64s() {
-		want += (0.5*math.Log(2*math.Pi*0.25) + (y-mean[i])*(y-mean[i])/0.5) / 4
+		want += (0.5*math.Log(2*math.Pi*0.25) + (y-g.Mean[i])*(y-g.Mean[i])/0.5) / 4
 	}
 	if got := r.Result.History[1].Validation; math.Abs(got-want) > 1e-12 {
 		t.Errorf("the last value of the curve is %g, want %g", got, want)

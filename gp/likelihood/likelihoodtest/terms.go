@@ -28,7 +28,7 @@ func newTerms(t *testing.T, l likelihood.Likelihood, s *sample, f, cov []float64
 	for _, p := range l.Params() {
 		wrt = append(wrt, b.Param(p))
 	}
-	term := l.DataTerm(b, s.targets(b), wrt[0], wrt[1], alpha)
+	term := l.DataTerm(b, s.targets(b), wrt[0], b.Diag(wrt[1]), alpha)
 	out := []*graph.Node{term}
 	if direction != nil {
 		grads := graph.Grad(b, b.Sum(b.Mul(term, leaf("weights", s.weights, s.n))), wrt...)

@@ -118,7 +118,7 @@ func plusPlus[T kernel.Float](x []T, n, d, k int, rng *rand.Rand) []int {
 		parallel(n, d, func(from, to int) {
 			room := make([]T, roomFor(d))
 			for i := from; i < to; i++ {
-				nearest[i] = min(nearest[i], squaredDistance(x[i*d:(i+1)*d], c, room))
+				nearest[i] = min(nearest[i], kernel.SquaredDistance(x[i*d:(i+1)*d], c, room))
 			}
 		})
 		rows = append(rows, draw(nearest, rng))

@@ -276,15 +276,6 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-func TestSquaredDistance(t *testing.T) {
-	// 3^2 + 4^2 + 12^2 = 169, and its leading parts 0, 9, 25
-	for n, want := range []float64{0, 9, 25, 169} {
-		if got := squaredDistance([]float64{3, 1, 12}[:n], []float64{0, 5, 0}[:n], make([]float64, 2)); got != want {
-			t.Errorf("of %d numbers: %g, want %g", n, got, want)
-		}
-	}
-}
-
 // The parts cover the rows once, whether one or several (GOMAXPROCS decides).
 func TestParallelCovers(t *testing.T) {
 	for _, c := range []struct{ n, width int }{{0, 1}, {5, 1}, {3, 1 << 20}, {1000, 1 << 14}} {

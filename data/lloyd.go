@@ -59,7 +59,7 @@ func newLloyd[T kernel.Float](x []T, n, d, k int) *lloyd[T] {
 	parallel(n, d, func(from, to int) {
 		room := make([]T, roomFor(d))
 		for i := from; i < to; i++ {
-			squares[i] = squaredDistance(l.row(i), l.mean, room)
+			squares[i] = kernel.SquaredDistance(l.row(i), l.mean, room)
 		}
 	})
 	l.total = floats.Sum(squares)
@@ -181,7 +181,7 @@ func (l *lloyd[T]) distances() []float64 {
 		x, room := make([]T, l.d), make([]T, roomFor(l.d))
 		for i := from; i < to; i++ {
 			kernel.Sub(x, l.row(i), l.mean)
-			out[i] = squaredDistance(x, l.center(l.label[i]), room)
+			out[i] = kernel.SquaredDistance(x, l.center(l.label[i]), room)
 		}
 	})
 	return out
@@ -229,19 +229,7 @@ func (l *lloyd[T]) result() []float64 {
 	return out
 }
 
-// squaredDistance returns |a-b|^2. It needs room for some of the differences.
-func squaredDistance[T kernel.Float](a, b, room []T) float64 {
-	sum := 0.0
-	for i := 0; i < len(a); i += len(room) {
-		end := min(i+len(room), len(a))
-		some := room[:end-i]
-		kernel.Sub(some, a[i:end], b[i:end])
-		sum += float64(kernel.Dot(some, some))
-	}
-	return sum
-}
-
-// roomFor is the number of differences that squaredDistance takes at a time: with more, rows of
+// roomFor is the number of differences that kernel.SquaredDistance takes at a time: with more, rows of
 // float64 push each other out of the first level cache.
 func roomFor(d int) int { return min(d, 512) }
 

@@ -31,8 +31,8 @@ func TestDirectionsKeepDistances(t *testing.T) {
 	y, room := make([]float64, n*sketchValues), make([]float64, 7)
 	kernel.Gemm(false, false, n, sketchValues, d, 1, x, d, q, sketchValues, 0, y, sketchValues)
 	for i := range n - 1 {
-		got := squaredDistance(y[i*sketchValues:(i+1)*sketchValues], y[(i+1)*sketchValues:(i+2)*sketchValues], room)
-		want := squaredDistance(x[i*d:(i+1)*d], x[(i+1)*d:(i+2)*d], room)
+		got := kernel.SquaredDistance(y[i*sketchValues:(i+1)*sketchValues], y[(i+1)*sketchValues:(i+2)*sketchValues], room)
+		want := kernel.SquaredDistance(x[i*d:(i+1)*d], x[(i+1)*d:(i+2)*d], room)
 		if math.Abs(got-want) > 1e-9*want {
 			t.Fatalf("rows %d and %d: squared distance %g of the sketch, %g of the rows", i, i+1, got, want)
 		}

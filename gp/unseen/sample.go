@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -20,6 +21,9 @@ type sample struct {
 	rows []int         // rows of the sample, ascending; all rows if there are not too many
 	near [][]neighbour // neighbours of each row of the sample, the nearest first
 }
+
+// distanceRoom is the number of differences that a distance takes at a time.
+const distanceRoom = 256
 
 // neighbour is another row.
 type neighbour struct {
@@ -47,12 +51,12 @@ func newSample(ctx context.Context, p gp.Problem, rng *rand.Rand) (*sample, erro
 // neighbours returns the k nearest neighbours of an input.
 func (s *sample) neighbours(at, k int) []neighbour {
 	var list []neighbour
-	from := s.input(at)
+	from, room := s.input(at), make([]float64, distanceRoom)
 	for j := range s.of {
 		if j == at {
 			continue
 		}
-		d := squaredDistance(from, s.input(j))
+		d := kernel.SquaredDistance(from, s.input(j), room)
 		if len(list) == k && d >= list[k-1].distance {
 			continue
 		}
@@ -64,15 +68,6 @@ func (s *sample) neighbours(at, k int) []neighbour {
 
 // input returns the numbers of the input at an index.
 func (s *sample) input(at int) []float64 { return s.x[at*s.d : (at+1)*s.d] }
-
-// squaredDistance returns the squared Euclidean distance of two inputs.
-func squaredDistance(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += (v - b[i]) * (v - b[i])
-	}
-	return sum
-}
 
 // reach is the distance of a pseudo-row from its row, as a fraction of the distance to the nearest neighbour. With
 // 1/2, the NLL of LLA was up to 0.1 above the NLL with the best σ₀ on classifiers that have memorised wrong labels.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"pgregory.net/rapid"
 )
 
@@ -19,7 +20,7 @@ func TestNeighbours(t *testing.T) {
 		var all []float64
 		for j := range n {
 			if j != at {
-				all = append(all, squaredDistance(s.input(at), s.input(j)))
+				all = append(all, kernel.SquaredDistance(s.input(at), s.input(j), make([]float64, distanceRoom)))
 			}
 		}
 		slices.Sort(all)
@@ -28,7 +29,7 @@ func TestNeighbours(t *testing.T) {
 			t.Fatalf("%d neighbours of %d inputs", len(got), n)
 		}
 		for i, v := range got {
-			if v.distance != all[i] || v.at == at || v.distance != squaredDistance(s.input(at), s.input(v.at)) {
+			if v.distance != all[i] || v.at == at || v.distance != kernel.SquaredDistance(s.input(at), s.input(v.at), make([]float64, distanceRoom)) {
 				t.Errorf("neighbour %d is %+v, expected the distance %g", i, v, all[i])
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // TestCostlyClasses: probabilities of many classes come from variances alone. They are those of covariances, up to rounding,
 // for the network alone, for methods, and with a temperature; a Predictor has the same bits, and [Predictor.Latent] covariances.
 func TestCostlyClasses(t *testing.T) {
-	const classes = costlyClasses + 5
+	const classes = gp.CostlyClasses + 5
 	set := &data.Set{Features: []string{"a", "b"}, Targets: []string{"k"}, X: dense(make([]float64, 8*classes), 4*classes, 2), Y: dense(make([]float64, 4*classes), 4*classes, 1)}
 	for i := range 4 * classes {
 		set.Y.Float64s()[i] = float64(i % classes)

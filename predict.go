@@ -71,14 +71,10 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 	return all, nil
 }
 
-// costlyClasses is the number of classes from which on class probabilities are computed without covariances of the logits,
-// which then take most of the time and of the memory: of 1,000 classes 8 MB for each row. The results differ by rounding.
-const costlyClasses = 100
-
 // marginal reports whether predictions by a link need the variances of the outputs alone, and covariances would be costly.
 func (m *Model) marginal(link task.Link) bool {
 	_, classes := m.Task.Outputs.(*task.Classification)
-	return classes && m.Task.Size() >= costlyClasses && link != MonteCarlo
+	return classes && m.Task.Size() >= gp.CostlyClasses && link != MonteCarlo
 }
 
 // eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part, with variances alone if

@@ -1,6 +1,10 @@
 package gp
 
-import "math"
+import (
+	"math"
+
+	"github.com/go-valla/valla/gp/likelihood"
+)
 
 // Marginal is a Posterior that can predict the variances of the outputs without their covariances. With many outputs
 // covariances take most of the time and of the memory of a prediction, and class probabilities by [Probit] need none.
@@ -9,6 +13,19 @@ type Marginal interface {
 	// Marginals returns the posterior with the same means and variances, and without covariances where this saves work, see
 	// [Gaussian.Marginal].
 	Marginals() Posterior
+}
+
+// CostlyClasses is the number of classes from which on class probabilities are computed without covariances of the logits,
+// which then take most of the time and of the memory: of 1,000 classes 8 MB for each row. The results differ by rounding.
+const CostlyClasses = 100
+
+// Covariances returns how many covariances each output of a prediction has: all C of a few outputs and of numbers, and the variance alone
+// of each of many classes.
+func Covariances(p Problem) int {
+	if c := p.Outputs(); !likelihood.IsClass(p.Likelihood) || c < CostlyClasses {
+		return c
+	}
+	return 1
 }
 
 // PosteriorFunc is a Posterior of which only Compile is known.

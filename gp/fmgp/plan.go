@@ -41,10 +41,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	}
 	checks := float64(f.s.Iterations / max(1, f.s.ValidateEvery))
 	if held > 0 {
-		each := f.covariances()
-		batch := min(predictBatch, max(1, int(limit/gp.Numbers(c, 3*m+2*each))))
-		plan.Hold(gp.Numbers(min(batch, held), c, 3*m+2*each))
-		plan.Hold(gp.Numbers(held, c, each))
+		f.holdValidation(plan, limit, held, m, c)
 	}
 	f.beside = plan.Held()
 	if err := f.planSteps(plan, class, d, e); err != nil {
@@ -54,9 +51,20 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	plan.Release(plan.Held() - gp.Numbers(4, m, m))
 	row := plan.Prediction()
 	row.Run(pass, 1/float64(size))
-	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*f.covariances()))
+	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*gp.Covariances(f.p)))
 	f.planRows(row, 1, m, d+e)
 	return plan, plan.Check(f.r.Limit())
+}
+
+// holdValidation counts the memory of the validations of so many rows, of which classes have variances alone.
+func (f *fitting) holdValidation(plan *gp.Plan, limit int64, held, m, c int) {
+	each := 1
+	if !likelihood.IsClass(f.p.Likelihood) {
+		each = c
+	}
+	batch := min(predictBatch, max(1, int(limit/gp.Numbers(c, 3*m+2*each))))
+	plan.Hold(gp.Numbers(min(batch, held), c, 3*m+2*each))
+	plan.Hold(gp.Numbers(held, c, each))
 }
 
 // sizes returns the numbers of training rows, of held-out rows and of features.
@@ -74,17 +82,9 @@ func (f *fitting) sizes(shape tensor.Shape) (n, held, e int, err error) {
 // arrays is how many matrices of order M a step takes at least.
 const arrays = 8
 
-// covariances returns how many covariances an output of a prediction has: classes have variances alone.
-func (f *fitting) covariances() int {
-	if likelihood.IsClass(f.p.Likelihood) {
-		return 1
-	}
-	return f.p.Outputs()
-}
-
 // planRows counts predictions at so many points.
 func (f *fitting) planRows(plan *gp.Plan, rows float64, m, width int) {
-	c, each := f.p.Outputs(), f.covariances()
+	c, each := f.p.Outputs(), gp.Covariances(f.p)
 	plan.Products(rows * float64(m) * float64(width+c*m+c*each/2))
 	plan.Elements(rows * float64(m*(2*c+4)+2*c*each))
 }

@@ -34,6 +34,8 @@ type frame struct {
 	r      []float64 // [M,M], lower
 	ridge  float64   // ε
 	jitter float64   // ε as a fraction of the mean diagonal of K̂_z
+
+	transposed []float64 // of r, where K̂_z is sparse; otherwise nil
 }
 
 // newFrame factors K̂_z with at least the jitter given.
@@ -42,11 +44,32 @@ func newFrame(m int, kz []float64, least float64) (*frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &frame{m: m, r: r, ridge: jitter * gp.MeanDiagonal(m, kz), jitter: jitter}, nil
+	f := &frame{m: m, r: r, ridge: jitter * gp.MeanDiagonal(m, kz), jitter: jitter}
+	if isSparse(m, kz) {
+		f.transposed = transposed(m, r)
+	}
+	return f, nil
 }
 
 // whiten overwrites rows k̂ [n,M] by v.
-func (f *frame) whiten(k []float64) { kernel.Trsm(true, true, len(k)/f.m, f.m, f.r, f.m, k, f.m) }
+func (f *frame) whiten(k []float64) {
+	if f.transposed != nil {
+		sparseSolve(k, f.transposed, f.m)
+		return
+	}
+	kernel.Trsm(true, true, len(k)/f.m, f.m, f.r, f.m, k, f.m)
+}
+
+// transposed returns the transpose of a matrix [m,m].
+func transposed(m int, a []float64) []float64 {
+	out := make([]float64, m*m)
+	for i := range m {
+		for j := range m {
+			out[j*m+i] = a[i*m+j]
+		}
+	}
+	return out
+}
 
 // spectrum is a frame's coordinates for one T.
 type spectrum struct {
@@ -88,6 +111,10 @@ func (p *spectrum) diagonalise(t []float64) error {
 // rotate returns w [n,M] of whitened rows v [n,M].
 func (p *spectrum) rotate(v []float64) []float64 {
 	w := p.mem.Take(len(v))
+	if p.transposed != nil {
+		sparseProduct(w, v, p.u, p.m)
+		return w
+	}
 	kernel.Gemm(false, false, len(v)/p.m, p.m, p.m, 1, v, p.m, p.u, p.m, 0, w, p.m)
 	return w
 }
@@ -103,13 +130,11 @@ func (p *spectrum) shrink(s float64) []float64 {
 
 // variance returns Q [n] of points with prior variances κ̂ [n] and coordinates w [n,M].
 func (p *spectrum) variance(s float64, diag, w []float64) []float64 {
-	e, q := p.shrink(s), make([]float64, len(diag))
+	e, q, room := p.shrink(s), make([]float64, len(diag)), make([]float64, p.m)
 	for i := range q {
-		sum := diag[i]
-		for j, x := range w[i*p.m : (i+1)*p.m] {
-			sum -= e[j] * x * x
-		}
-		q[i] = s * max(sum, 0)
+		row := w[i*p.m : (i+1)*p.m]
+		kernel.Mul(room, e, row)
+		q[i] = s * max(diag[i]-kernel.Dot(room, row), 0)
 	}
 	return q
 }

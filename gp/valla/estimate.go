@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
@@ -164,6 +165,9 @@ func (f *fitting) plan() (*gp.Plan, error) {
 		return nil, err
 	}
 	of.s.FixInducing = of.s.FixInducing || of.still
+	if of.share, err = of.rowShare(); err != nil {
+		return nil, err
+	}
 	of.post = newPosterior(f.p.Net, of.layer)
 	if f.s.Optimizer == optimizerNatural {
 		err = of.planNatural(plan)
@@ -182,6 +186,25 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	}
 	return plan, err
 }
+
+// rowShare returns the share of the multiplications of full products that products of rows of k̂ take, see sparseProduct: they
+// pass over zeros where the outputs have no uncertain weight in common, as one input of two outputs tells.
+func (f *fitting) rowShare() (float64, error) {
+	c := f.p.Outputs()
+	if float64(c)*sparseShare < 1 {
+		return 1, nil
+	}
+	b := wideBuilder()
+	x := b.Param(&graph.Param{Name: "x", Value: data.TakeRows(f.p.Train.X, []int{0, 0})})
+	values, err := graph.Evaluate(b, f.layer.Kernel.Gram(b, x, []int{0, 1}))
+	if err != nil || values[0][1] != 0 {
+		return 1, err
+	}
+	return min(1, axpyTime/float64(c)), nil
+}
+
+// axpyTime is about how much longer a multiplication takes in sums of rows than in products of matrices.
+const axpyTime = 8
 
 // firstPlan counts the matrices of m inducing points.
 func firstPlan(m int, r gp.Run) (*gp.Plan, error) {
@@ -225,8 +248,8 @@ func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64
 		fixed = max(0, one.Bytes-each)
 	}
 	row.Run(graph.Cost{Each: cost.Each, Single: cost.Single}, 1/float64(size))
-	row.Hold(each + gp.Numbers(c, 2*m+c))
-	row.Products(float64(c) * float64(m) * float64(m+c) / 2)
+	row.Hold(each + gp.Numbers(c, 2*m+gp.Covariances(f.p)))
+	row.Products(float64(c) * float64(m) * (f.share*float64(m) + float64(gp.Covariances(f.p))) / 2)
 	return graph.Cost{Once: cost.Once, Single: cost.Single}, fixed, nil
 }
 
@@ -240,7 +263,11 @@ func (f *fitting) evaluations(size int) (graph.Pass, error) {
 	b := graph.NewBuilder(f.p.Dtype())
 	x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
 	l := f.layer
-	outputs := []*graph.Node{f.p.Net.Forward(b, x), l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
+	diag := gp.Variances(l.Kernel, b, x)
+	if gp.Covariances(f.p) > 1 {
+		diag = l.Kernel.Diag(b, x)
+	}
+	outputs := []*graph.Node{f.p.Net.Forward(b, x), diag, l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
 	return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
 }
 
@@ -269,7 +296,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
 	plan.Run(g.cost, times*float64(parts))
-	plan.Products(times * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + 3*float64(f.s.BatchSize*each)))
+	plan.Products(times * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + (1+2*f.share)*float64(f.s.BatchSize*each)))
 	plan.Elements(times * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
 	plan.Calls(times * float64(rungs) * rungCalls)
 	if err := cmp.Or(n.planScores(plan), n.planTerms(plan, n.alpha, size, rungs, times*float64(parts*rungs))); err != nil {
@@ -334,7 +361,7 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 		seen := min(n.p.Train.N(), scanned, most) + min(int(rows), most)
 		plan.Run(cost, float64(seen)/float64(examples))
 	}
-	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * float64(rungs+1))
+	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * n.share * float64(rungs+1))
 	return n.planTerms(plan, 1, examples, 1, checks*math.Ceil(rows/float64(examples))*float64(rungs*len(n.temperatures())+1))
 }
 

@@ -30,6 +30,7 @@ type fitting struct {
 	others others       // variances of another posterior
 
 	weightNotes []string // on the choice of weights
+	share       float64  // of products of rows, see rowShare
 	still       bool     // the inducing inputs are rows and stay, because the kernel has no slope in them
 
 	layer *Layer                // what the fit changes

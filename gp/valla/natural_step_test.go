@@ -126,14 +126,6 @@ func (n *natural) projected(t *testing.T) []float64 {
 	return append([]float64(nil), n.ladder.t.Float64s()...)
 }
 
-func transposed(m int, a []float64) []float64 {
-	out := make([]float64, m*m)
-	for i := range out {
-		out[i] = a[i%m*m+i/m]
-	}
-	return out
-}
-
 // TestNaturalGradients compares the gradients of the objective at fixed T, with respect
 // to Z and to the likelihood's parameters of each rung, with central differences.
 func TestNaturalGradients(t *testing.T) {

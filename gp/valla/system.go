@@ -17,6 +17,8 @@ type system struct {
 	m    int       // number of inducing points
 	s    float64   // prior variance σ₀²
 	root []float64 // Λ [M,M], lower
+
+	sparse bool // says that rows of k̂ are mostly zeros
 }
 
 // newSystem returns the system of the lower triangular matrix L [M,M] and the kernel K̂_z [M,M].
@@ -34,7 +36,7 @@ func newSystem(s float64, l, gram []float64) (*system, error) {
 	g := append([]float64(nil), l...) // L R⁻ᵀ with H = RRᵀ
 	kernel.Trsm(true, true, m, m, h, m, g, m)
 	kernel.Scale(g, math.Sqrt(s), g)
-	return &system{m: m, s: s, root: lowerRoot(m, g)}, nil
+	return &system{m: m, s: s, root: lowerRoot(m, g), sparse: isSparse(m, gram)}, nil
 }
 
 // rootBlock is how many columns of Λ are multiplied at a time. Above them Λ is 0.
@@ -42,6 +44,10 @@ const rootBlock = 16
 
 // rows writes w [n,M] of rows k̂ [n,M].
 func (a *system) rows(w, k []float64) {
+	if a.sparse {
+		sparseProduct(w, k, a.root, a.m)
+		return
+	}
 	m, n := a.m, len(k)/a.m
 	for j := 0; j < m; j += rootBlock {
 		kernel.Gemm(false, false, n, min(rootBlock, m-j), m-j, 1, k[j:], m, a.root[j*m+j:], m, 0, w[j:], m)

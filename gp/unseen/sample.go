@@ -38,32 +38,42 @@ func newSample(ctx context.Context, p gp.Problem, rng *rand.Rand) (*sample, erro
 	s := &sample{rows: slices.Sorted(slices.Values(order[:min(n, mostRows)])), of: slices.Sorted(slices.Values(order[:min(n, mostNear)]))}
 	s.x = graph.Floats(data.TakeRows(p.Train.X, s.of))
 	s.d = len(s.x) / len(s.of)
-	for _, row := range s.rows {
+	for some := range slices.Chunk(s.rows, searchedAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		at, _ := slices.BinarySearch(s.of, row)
-		s.near = append(s.near, s.neighbours(at, neighbours))
+		at := make([]int, len(some))
+		for i, row := range some {
+			at[i], _ = slices.BinarySearch(s.of, row)
+		}
+		s.near = append(s.near, s.neighbours(at, neighbours)...)
 	}
 	return s, nil
 }
 
-// neighbours returns the k nearest neighbours of an input.
-func (s *sample) neighbours(at, k int) []neighbour {
-	var list []neighbour
-	from, room := s.input(at), make([]float64, distanceRoom)
+// searchedAtOnce is the number of rows whose neighbours are searched in one pass over all inputs, which may not fit into a cache.
+const searchedAtOnce = 16
+
+// neighbours returns the k nearest neighbours of each of some inputs.
+func (s *sample) neighbours(at []int, k int) [][]neighbour {
+	lists, room := make([][]neighbour, len(at)), make([]float64, distanceRoom)
 	for j := range s.of {
-		if j == at {
-			continue
+		for a, i := range at {
+			if i != j {
+				lists[a] = nearest(lists[a], neighbour{j, kernel.SquaredDistance(s.input(i), s.input(j), room)}, k)
+			}
 		}
-		d := kernel.SquaredDistance(from, s.input(j), room)
-		if len(list) == k && d >= list[k-1].distance {
-			continue
-		}
-		i, _ := slices.BinarySearchFunc(list, d, func(n neighbour, d float64) int { return cmp.Compare(n.distance, d) })
-		list = slices.Insert(list, i, neighbour{j, d})[:min(k, len(list)+1)]
 	}
-	return list
+	return lists
+}
+
+// nearest returns a list of the k nearest with one more, the nearest first.
+func nearest(list []neighbour, n neighbour, k int) []neighbour {
+	if len(list) == k && n.distance >= list[k-1].distance {
+		return list
+	}
+	i, _ := slices.BinarySearchFunc(list, n.distance, func(n neighbour, d float64) int { return cmp.Compare(n.distance, d) })
+	return slices.Insert(list, i, n)[:min(k, len(list)+1)]
 }
 
 // input returns the numbers of the input at an index.

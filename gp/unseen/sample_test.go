@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"pgregory.net/rapid"
 )
@@ -24,7 +25,7 @@ func TestNeighbours(t *testing.T) {
 			}
 		}
 		slices.Sort(all)
-		got := s.neighbours(at, k)
+		got := s.neighbours(dense.Indices(n), k)[at]
 		if len(got) != min(k, n-1) {
 			t.Fatalf("%d neighbours of %d inputs", len(got), n)
 		}

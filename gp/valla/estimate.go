@@ -188,7 +188,8 @@ func (f *fitting) plan() (*gp.Plan, error) {
 }
 
 // rowShare returns the share of the multiplications of full products that products of rows of k̂ take, see sparseProduct: they
-// pass over zeros where the outputs have no uncertain weight in common, as one input of two outputs tells.
+// pass over zeros where the outputs have no uncertain weight in common, as one input of two outputs tells. Of large networks, which
+// have such weights before the last layer, a plan does not take the memory.
 func (f *fitting) rowShare() (float64, error) {
 	c := f.p.Outputs()
 	if float64(c)*sparseShare < 1 {
@@ -196,7 +197,12 @@ func (f *fitting) rowShare() (float64, error) {
 	}
 	b := wideBuilder()
 	x := b.Param(&graph.Param{Name: "x", Value: data.TakeRows(f.p.Train.X, []int{0, 0})})
-	values, err := graph.Evaluate(b, f.layer.Kernel.Gram(b, x, []int{0, 1}))
+	gram := f.layer.Kernel.Gram(b, x, []int{0, 1})
+	cost, err := graph.CostOf(b, []*graph.Node{gram}, graph.Options{})
+	if err != nil || cost.Bytes > f.r.Limit()/16 {
+		return 1, err
+	}
+	values, err := graph.Evaluate(b, gram)
 	if err != nil || values[0][1] != 0 {
 		return 1, err
 	}

@@ -109,9 +109,26 @@ func (c *Comparison) holds(r Result) bool {
 	return r.Name == valla.CalibrateConformal || r.Coverage == nil || *r.Coverage >= c.enoughInside()
 }
 
-// enoughInside returns the share of the targets inside of intervals that hold their level, as far as the rows tell.
+// enoughInside returns the share of the targets inside of intervals that hold their level, as far as the rows tell: fewer are
+// less probable than a Gaussian below two standard errors. Few rows need the binomial distribution for this: of eight rows six
+// may lie inside of intervals of 95 %, and the standard error of a share would ask for seven. The share lies half a row below the
+// least number of rows, so that rounding decides nothing.
 func (c *Comparison) enoughInside() float64 {
-	return c.Level - enough*math.Sqrt(c.Level*(1-c.Level)/float64(c.Rows))
+	least, below := 0, 0.0
+	for ; least < c.Rows; least++ {
+		if below += binomial(c.Rows, least, c.Level); below > math.Erfc(enough/math.Sqrt2)/2 {
+			break
+		}
+	}
+	return (float64(least) - 0.5) / float64(c.Rows)
+}
+
+// binomial returns the probability that k of n rows lie inside of intervals of a level. Logarithms keep it from underflow.
+func binomial(n, k int, level float64) float64 {
+	all, _ := math.Lgamma(float64(n + 1))
+	inside, _ := math.Lgamma(float64(k + 1))
+	outside, _ := math.Lgamma(float64(n - k + 1))
+	return math.Exp(all - inside - outside + float64(k)*math.Log(level) + float64(n-k)*math.Log1p(-level))
 }
 
 // advice returns the recommendation in a sentence.

@@ -174,7 +174,7 @@ func TestIntervals(t *testing.T) {
 	const sentence = " If only intervals matter: those of a quantile network hold 96.0 % and are narrower than those of the network alone by 1.95 ± 0.005 in the mean."
 	for want, q := range map[string]Intervals{
 		sentence: {Coverage: 0.96, spans: narrow},
-		"":       {Coverage: 0.9, spans: narrow},
+		"":       {Coverage: 0.89, spans: narrow}, // 89 of 100 rows are too few, see TestEnoughInside
 		" ":      {Coverage: 0.96, spans: wide},
 	} {
 		q.Label = "quantile network"

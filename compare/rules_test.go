@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,21 @@ func TestCheaper(t *testing.T) {
 	}
 	if (Result{FitSeconds: 0.001}).cheaper(Result{FitSeconds: 3}) {
 		t.Error("a second counts")
+	}
+}
+
+// TestEnoughInside: the least number of rows inside of intervals that hold their level, from tables of the binomial distribution:
+// with 8 rows P(X ≤ 5) = 0.0058 and P(X ≤ 6) = 0.0572, with 100 rows P(X ≤ 89) = 0.0115 and P(X ≤ 90) = 0.0282; many rows have
+// the bound of two standard errors, within two rows.
+func TestEnoughInside(t *testing.T) {
+	for rows, least := range map[int]float64{1: 0, 2: 1, 8: 6, 100: 90} {
+		if got := (&Comparison{Rows: rows, Level: 0.95}).enoughInside() * float64(rows); math.Abs(got+0.5-least) > 1e-9 {
+			t.Errorf("%d rows: %g rows inside, expected half a row below %g", rows, got, least)
+		}
+	}
+	got, gaussian := (&Comparison{Rows: 2000, Level: 0.95}).enoughInside(), 0.95-enough*math.Sqrt(0.95*0.05/2000)
+	if math.Abs(got-gaussian) > 2.0/2000 {
+		t.Errorf("2000 rows: %g, expected about %g", got, gaussian)
 	}
 }
 

@@ -99,6 +99,15 @@ func (p *Predictor) Latent(ctx context.Context, x []float64, g *gp.Gaussian) (er
 	return p.latent(ctx, e, c, x, g)
 }
 
+// Marginals is [Predictor.Latent] with variances alone where the predictions of the model need no covariances and
+// covariances are costly, see [gp.CostlyClasses]. The predictions that [Model.Fill] makes of g are those of Predict.
+func (p *Predictor) Marginals(ctx context.Context, x []float64, g *gp.Gaussian) (err error) {
+	defer explain("predict", &err)
+	c := p.calls.Get().(*call)
+	defer p.calls.Put(c)
+	return p.latent(ctx, p.engine, c, x, g)
+}
+
 // latent predicts by an engine with the memory of a call.
 func (p *Predictor) latent(ctx context.Context, e *gp.Engine, c *call, x []float64, g *gp.Gaussian) error {
 	if err := ctx.Err(); err != nil {

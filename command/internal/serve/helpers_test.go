@@ -24,10 +24,10 @@ import (
 )
 
 // table returns n rows with the columns a and b. kind "numbers" has one target, "pairs" two,
-// "classes" three classes, "counts" a count, and "logs" and "heavy" one target above 0.
+// "classes" three classes, "many" 105 classes, "counts" a count, and "logs" and "heavy" one target above 0.
 func table(kind string, n int, seed uint64) *data.Set {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	targets := map[string][]string{"numbers": {"y"}, "pairs": {"y", "z"}, "classes": {"kind"}, "counts": {"n"}, "logs": {"y"}, "heavy": {"y"}}[kind]
+	targets := map[string][]string{"numbers": {"y"}, "pairs": {"y", "z"}, "classes": {"kind"}, "many": {"kind"}, "counts": {"n"}, "logs": {"y"}, "heavy": {"y"}}[kind]
 	x, y := make([]float64, 2*n), make([]float64, n*len(targets))
 	for i := range n {
 		a, b := 6*rng.Float64()-3, 100+20*rng.NormFloat64()
@@ -38,6 +38,8 @@ func table(kind string, n int, seed uint64) *data.Set {
 		switch kind {
 		case "classes":
 			y[i] = math.Round(math.Sin(a) + 1)
+		case "many":
+			y[i] = float64(i % 105)
 		case "counts":
 			y[i] = math.Round(y[i])
 		}
@@ -52,7 +54,11 @@ func table(kind string, n int, seed uint64) *data.Set {
 // trained writes the file of a small model and returns the model.
 func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	t.Helper()
-	set := table(kind, 80, seed)
+	rows := 80
+	if kind == "many" {
+		rows = 240
+	}
+	set := table(kind, rows, seed)
 	var model likelihood.Settings
 	transform := ""
 	switch kind {
@@ -66,7 +72,7 @@ func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	}
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
 		Likelihood: model, TargetTransform: transform,
-		Classes: kind == "classes", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
+		Classes: kind == "classes" || kind == "many", Seed: seed, Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 100},
 	})
 	if err != nil {
 		t.Fatal(err)

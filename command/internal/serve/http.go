@@ -334,8 +334,13 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 		return nil, err
 	}
 	o.Inputs = in.x
-	a := &answer{ctx: ctx, v: q.version, n: in.n, g: g}
-	if err := q.model.Fill(ctx, g, o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
+	a := &answer{ctx: ctx, v: q.version, n: in.n, x: in.x, g: g, memory: &q.memory}
+	if o.Link == valla.MonteCarlo {
+		if err := a.join(); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.model.Fill(ctx, a.g, o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
 		return nil, err
 	} else if err != nil {
 		return nil, &refusal{http.StatusInternalServerError, "no prediction: " + err.Error()}

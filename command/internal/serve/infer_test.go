@@ -72,6 +72,37 @@ func TestInfer(t *testing.T) {
 	}
 }
 
+// TestManyClasses: probabilities of many classes come from variances alone, and covariances and samples are there for those who ask.
+func TestManyClasses(t *testing.T) {
+	r := start(t, nil, "many")
+	ask := func(rest string) (got answered) {
+		r.post("/v2/models/many/infer", `{"inputs":[{"name":"x","shape":[2,2],"datatype":"FP64","data":[0.5,90,-1,130]}]`+rest+`}`, http.StatusOK, &got)
+		return got
+	}
+	want := r.predicted("many", 0.5, 90, -1, 130).Probs
+	got := ask("")
+	same(t, "probabilities", got.numbers(t, "probabilities", 2, 105), want)
+	got = ask(`,"outputs":[{"name":"covariance"},{"name":"samples"},{"name":"probabilities"}],"parameters":{"samples":20}`)
+	same(t, "probabilities beside covariances", got.numbers(t, "probabilities", 2, 105), want)
+	cov, c := got.numbers(t, "covariance", 2, 105, 105), 105
+	for i := range c {
+		if v := cov[i*c+i]; !(v > 0) || cov[i] != cov[i*c] {
+			t.Errorf("output %d has the variance %g, and the covariances %g and %g with the first", i, v, cov[i], cov[i*c])
+		}
+	}
+	if n := len(got.numbers(t, "samples", 2, 20, 105)); n != 2*20*105 {
+		t.Errorf("%d numbers of samples", n)
+	}
+	got = ask(`,"outputs":[{"name":"probabilities"}],"parameters":{"link":"mc"}`)
+	sum := 0.0
+	for _, p := range got.numbers(t, "probabilities", 2, 105) {
+		sum += p
+	}
+	if math.Abs(sum-2) > 1e-9 {
+		t.Errorf("probabilities by samples of two rows add up to %g", sum)
+	}
+}
+
 // TestOutputs: every output can be asked for, and is what its name says.
 func TestOutputs(t *testing.T) {
 	r := start(t, nil)

@@ -22,7 +22,9 @@ type answer struct {
 	ctx        context.Context  // context of the request
 	v          *version         // version that answers
 	n          int              // number of rows
-	g          gp.Gaussian      // latent distributions
+	x          []float64        // inputs [n,D]
+	g          gp.Gaussian      // latent distributions, with variances alone if the classes are many
+	memory     *share           // of the request
 	p          valla.Prediction // predictions
 	parameters map[string]any   // parameters of the present output, or of the request
 }
@@ -286,6 +288,9 @@ func (v *version) units() (mean, unit []float64) {
 // covariance makes the covariance of the latent function, in the units of the targets, or of the
 // transformed targets, or of the logits.
 func covariance(a *answer) (any, []int, error) {
+	if err := a.join(); err != nil {
+		return nil, nil, err
+	}
 	c, out := a.v.outputs, slices.Clone(a.g.Cov)
 	_, s := a.v.units()
 	for i := range out {
@@ -295,6 +300,21 @@ func covariance(a *answer) (any, []int, error) {
 		}
 	}
 	return out, []int{c, c}, nil
+}
+
+// join gives the latent distributions their covariances.
+func (a *answer) join() error {
+	if a.g.Marginal == 0 {
+		return nil
+	}
+	c := float64(a.v.outputs)
+	if err := a.memory.take(float64(a.n) * c * c * latentBytes); err != nil {
+		return err
+	}
+	var g gp.Gaussian
+	err := a.v.predict.Latent(a.ctx, a.x, &g)
+	a.g = g
+	return err
 }
 
 // whole returns the parameter with the given name, a whole number from 0 to most; def if it is absent.
@@ -328,6 +348,9 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 	}
 	seed, err := a.whole("seed", 0, math.MaxInt32)
 	if err != nil {
+		return nil, 0, err
+	}
+	if err := a.join(); err != nil {
 		return nil, 0, err
 	}
 	c := a.v.outputs

@@ -189,9 +189,9 @@ func (b *batch) compute(v *version) {
 	}
 	ctx, cancel := b.context()
 	defer cancel()
-	if err := v.predict.Latent(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
+	if err := v.predict.Marginals(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
 		for _, j := range b.jobs {
-			j.err = v.predict.Latent(j.ctx, j.x, &j.g)
+			j.err = v.predict.Marginals(j.ctx, j.x, &j.g)
 		}
 		return
 	} else if err != nil {

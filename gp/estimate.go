@@ -24,7 +24,20 @@ type Estimate struct {
 	Kept     int64   // bytes that are still held after the fit
 	Row      float64 // seconds of a prediction of one input after the fit
 	RowBytes int64   // bytes of a compiled prediction for each input of a batch
+
+	Flops    Flops // operations that the fit needs at least; zero where they are not known
+	RowFlops Flops // operations of a prediction of one input
 }
+
+// Flops are floating-point operations of products of matrices, of convolutions and of solutions of linear systems, by the type
+// of their numbers. A multiplication with an addition is two operations.
+type Flops struct{ Double, Single float64 } // of float64 and of float32
+
+// Times returns the operations of n such pieces of work.
+func (f Flops) Times(n float64) Flops { return Flops{f.Double * n, f.Single * n} }
+
+// Plus returns the operations of both pieces of work.
+func (f Flops) Plus(o Flops) Flops { return Flops{f.Double + o.Double, f.Single + o.Single} }
 
 // Long is the number of seconds above which the estimate of a fit names a cheaper choice.
 const Long = 60

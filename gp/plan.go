@@ -17,6 +17,8 @@ type Plan struct {
 
 	held, most int64   // bytes now, and at the most
 	seconds    float64 // of the work
+	flops      Flops   // that the work needs at least, see Beyond
+	uncounted  bool    // the operations are not known, see Uncounted
 	row        *Plan   // see Prediction; nil before
 }
 
@@ -94,8 +96,15 @@ func Numbers(shape ...int) int64 {
 	return int64(min(n, endless))
 }
 
-// Products counts multiplications, each with an addition, of matrix products and factorisations.
-func (p *Plan) Products(n float64) { p.seconds += n / Speed() }
+// Products counts multiplications, each with an addition, of matrix products and factorisations in float64.
+func (p *Plan) Products(n float64) {
+	p.seconds += n / Speed()
+	p.flops.Double += 2 * n
+}
+
+// Beyond counts the time of another plan, so many times, whose operations the result of the fit does not need: a search for a
+// hyper-parameter, or what comes after the fit. They are not in [Estimate].Flops.
+func (p *Plan) Beyond(other *Plan, times float64) { p.seconds += other.seconds * times }
 
 // Grams counts so many symmetric products of [n,k] matrices. Blocks on the diagonal are computed as a whole.
 func (p *Plan) Grams(n, k, times float64) { p.Products(times * n * min(n, (n+gramBlock)/2) * k) }
@@ -132,22 +141,29 @@ const reached = 0.7
 // Run counts so many runs of a program. Its memory is not counted. Products of float32 take half as long as those of
 // float64, while most other operations wait for memory.
 func (p *Plan) Run(c graph.Cost, times float64) {
-	flops := 2.0 // for a multiplication and an addition
+	flops, count := 2.0, &p.flops.Double // for a multiplication and an addition
 	if c.Single {
-		flops = 4
+		flops, count = 4, &p.flops.Single
 	}
 	for _, w := range []struct {
 		graph.Work
 		times float64 // runs
 	}{{c.Once, min(1, times)}, {c.Each, times}} {
-		p.Products(w.Products / flops * w.times / reached)
+		p.seconds += w.Products / flops * w.times / reached / Speed()
+		*count += w.Products * w.times
 		p.Elements(w.Elements * w.times)
 		p.Calls(w.Steps * w.times)
 	}
 }
 
+// Uncounted says that a part of the work was measured, so that the operations of the fit are not known.
+func (p *Plan) Uncounted() { p.uncounted = true }
+
 // Times counts the work of another plan, so many times.
-func (p *Plan) Times(other *Plan, times int) { p.seconds += other.seconds * float64(times) }
+func (p *Plan) Times(other *Plan, times int) {
+	p.Beyond(other, float64(times))
+	p.flops = p.flops.Plus(other.flops.Times(float64(times)))
+}
 
 // Seconds counts time that was measured.
 func (p *Plan) Seconds(s float64) { p.seconds += s }
@@ -165,8 +181,11 @@ func (p *Plan) Estimate(err error) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	row := p.Prediction()
-	return Estimate{Seconds: p.seconds, Bytes: p.most, Kept: p.held, Row: row.seconds, RowBytes: row.most, Cheaper: p.Cheaper}, nil
+	row, flops := p.Prediction(), p.flops
+	if p.uncounted {
+		flops = Flops{}
+	}
+	return Estimate{Seconds: p.seconds, Bytes: p.most, Kept: p.held, Row: row.seconds, RowBytes: row.most, Cheaper: p.Cheaper, Flops: flops, RowFlops: row.flops}, nil
 }
 
 // EstimateBy returns the estimate of a fit to a problem: complete fills in the settings of the fit, and plan counts it.

@@ -125,6 +125,7 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 	took, bytes, err := q.measured(ctx, d)
 	plan.Hold(bytes)
 	plan.Seconds(took)
+	plan.Uncounted()
 	return q, plan, err
 }
 
@@ -244,7 +245,10 @@ func (p *posterior) eachFactor(f func(rows, width float64, rotated bool)) {
 func (p *posterior) planSolves(plan *gp.Plan, solves, examples int) {
 	if order := p.factorOrder(); order > 0 {
 		n, times := float64(order), float64(solves)
-		plan.Products(times * n * n * n / 3)
+		var factor gp.Plan
+		factor.Products(n * n * n / 6)
+		plan.Times(&factor, 1)
+		plan.Beyond(&factor, 2*times-1) // a multiplication of a factorisation takes twice as long as one of a product
 		plan.Elements(times * n * n)
 	}
 	if examples > 0 {

@@ -49,6 +49,30 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestEstimateFlops: the exact fit of all weights with given hyper-parameters takes N·P² operations for H and P³/3 for its factor, and
+// those of the Jacobian rows.
+func TestEstimateFlops(t *testing.T) {
+	const rows, inputs, hidden = 500, 4, 10
+	net, err := layers.MLP{Inputs: inputs, Hidden: []int{hidden}, Outputs: 1, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := func(columns int) *tensor.Dense {
+		return tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(rows, columns))
+	}
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, tensor.Float64), Train: gp.Examples{X: zeros(inputs), Y: zeros(1)}}
+	e, err := (&Settings{Structure: "full", PriorStd: 1, NoiseStd: 1}).Estimate(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const weights = hidden*(inputs+2) + 1
+	least := float64(rows*weights*weights + weights*weights*weights/3)
+	most := least + rows*4*2*weights // forth and back
+	if e.Flops.Single != 0 || e.Flops.Double < least || e.Flops.Double > most {
+		t.Errorf("%v operations, expected %v to %v", e.Flops, least, most)
+	}
+}
+
 // TestTokensEstimate: the time and the memory of KFAC grow with the rows of a table of tokens, not with their square.
 func TestTokensEstimate(t *testing.T) {
 	var seconds, bytes []float64

@@ -182,7 +182,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	plan.Run(first, 1)
 	plan.Hold(fixed)
 	if of.splits() {
-		plan.Times(plan.Prediction(), min(f.p.Train.N(), maxSplit))
+		plan.Beyond(plan.Prediction(), float64(min(f.p.Train.N(), maxSplit)))
 	}
 	return plan, err
 }
@@ -302,7 +302,10 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
 	plan.Run(g.cost, times*float64(parts))
-	plan.Products(times * float64(rungs) * float64(m) * float64(m) * (spectra*float64(m) + (1+2*f.share)*float64(f.s.BatchSize*each)))
+	var rung gp.Plan
+	rung.Products(times * float64(m) * float64(m) * (spectra*float64(m) + (1+2*f.share)*float64(f.s.BatchSize*each)))
+	plan.Times(&rung, 1)
+	plan.Beyond(&rung, float64(rungs-1))
 	plan.Elements(times * float64(rungs) * float64(f.s.BatchSize*n.outputs) * 20)
 	plan.Calls(times * float64(rungs) * rungCalls)
 	if err := cmp.Or(n.planScores(plan), n.planTerms(plan, n.alpha, size, rungs, times*float64(parts*rungs))); err != nil {
@@ -326,14 +329,17 @@ func (n *natural) planScores(plan *gp.Plan) error {
 	return err
 }
 
-// planTerms counts so many data terms of size rows each, and their runs. A choice of outputs is one more.
+// planTerms counts so many data terms of size rows each, and their runs. A choice of outputs is one more. They are functions of
+// single numbers, so that their few products are not in the operations of the plan.
 func (n *natural) planTerms(plan *gp.Plan, alpha float64, size, terms int, runs float64) error {
 	c, err := steps.DataTermCost(n.lik, alpha, size, n.outputs, n.dt)
 	if err != nil {
 		return err
 	}
 	plan.Hold(int64(terms) * c.Bytes)
-	plan.Run(c, runs)
+	var term gp.Plan
+	term.Run(c, runs)
+	plan.Beyond(&term, 1)
 	return nil
 }
 
@@ -365,9 +371,14 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	if rungs > 1 {
 		most := max(1, scannedOutputs/n.outputs)
 		seen := min(n.p.Train.N(), scanned, most) + min(int(rows), most)
-		plan.Run(cost, float64(seen)/float64(examples))
+		var scan gp.Plan
+		scan.Run(cost, float64(seen)/float64(examples))
+		plan.Beyond(&scan, 1)
 	}
-	plan.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * n.share * float64(rungs+1))
+	var rung gp.Plan
+	rung.Products(checks * rows * float64(n.outputs) * float64(m) * float64(m) * n.share)
+	plan.Times(&rung, 1)
+	plan.Beyond(&rung, float64(rungs))
 	return n.planTerms(plan, 1, examples, 1, checks*math.Ceil(rows/float64(examples))*float64(rungs*len(n.temperatures())+1))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"gorgonia.org/tensor"
 )
 
 // TestEstimate: it grows with the steps, leaves the settings alone, and ends with the context.
@@ -26,11 +27,47 @@ func TestEstimate(t *testing.T) {
 			if err != nil || !(a.Seconds > 0 && b.Seconds > 10*a.Seconds) || a.Bytes < 1000 || a.Cheaper != "" || b.Cheaper == "" || b.CheaperSeconds >= b.Seconds/2 || few.Iterations != 10 {
 				t.Errorf("%s, %s: %+v and %+v, error %v", p.Name, optimizer, a, b, err)
 			}
+			if a.Flops.Single > 0 || !(a.Flops.Double > 0 && b.Flops.Double > 10*a.Flops.Double && a.RowFlops.Double > 0 && a.RowFlops == b.RowFlops) {
+				t.Errorf("%s, %s: operations %v and %v, of a prediction %v and %v", p.Name, optimizer, a.Flops, b.Flops, a.RowFlops, b.RowFlops)
+			}
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := few.Estimate(ended, p.Problem, gp.Run{}); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s, %s: error %v", p.Name, optimizer, err)
 			}
+		}
+	}
+}
+
+// TestEstimateFlops: the operations are those of the formulas for one σ₀, in the type of the network's numbers for the products of
+// the network and the kernel, and in float64 for the algebra. Several σ₀ take more time, and no more operations.
+func TestEstimateFlops(t *testing.T) {
+	const m, batch, steps = 100, 100, 50
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		f, x, y := benchFit(t, benchCases[0].net, m, dt)
+		p := gp.Problem{Net: f.Net, Likelihood: f.Likelihood, Train: gp.Examples{X: x, Y: y}}
+		s := &Settings{Inducing: m, BatchSize: batch, Iterations: steps, FixPrior: true, NoiseStd: 1}
+		one, err := s.Estimate(t.Context(), p, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.FixPrior = false
+		several, err := s.Estimate(t.Context(), p, gp.Run{})
+		if err != nil || several.Flops != one.Flops {
+			t.Errorf("%v: %v operations for several σ₀, %v for one, error %v", dt, several.Flops, one.Flops, err)
+		}
+		algebra := float64(steps * 2 * m * m * (spectra*m + 3*batch))
+		products := one.Flops.Double - algebra
+		if dt == tensor.Float32 {
+			products = one.Flops.Single
+			if one.Flops.Double != algebra {
+				t.Errorf("algebra of %v operations, expected %v", one.Flops.Double, algebra)
+			}
+		}
+		// By hand the network and the kernel of a step of Adam, which computes the same, without its algebra.
+		hand := steps * float64(kernelFlops(benchCases[0].net, m, batch))
+		if products < 0.9*hand || products > 1.1*hand {
+			t.Errorf("%v: products of %v operations, expected about %v", dt, products, hand)
 		}
 	}
 }

@@ -12,6 +12,15 @@ import (
 // weights W = Σ d_{l−1} d_l, of which V = Σ d_{l−1} d_l with 1 < l < D are passed by signals
 // that go back from an output to the first layer.
 func stepFlops(m layers.MLP, inducing, batch int) int {
+	M, B, C := inducing, batch, m.Outputs
+	solves := 2*2*M*M*M + M*M*M/3 + 2*M*M*M                              // Kz·L, Lᵀ(Kz L), the factor, G and G·Kz
+	back := 4*2*M*M*M + M*M*M                                            // and their derivative
+	posterior := 2*B*C*M*M + B*C*C*M                                     // W = K_xz Gᵀ and half of W Wᵀ
+	return kernelFlops(m, inducing, batch) + solves + back + 3*posterior // a derivative takes two products for each
+}
+
+// kernelFlops counts what the network and the kernel take of a step.
+func kernelFlops(m layers.MLP, inducing, batch int) int {
 	widths := append(append([]int{m.Inputs}, m.Hidden...), m.Outputs)
 	weights, inner, features, signals := 0, 0, 0, 0
 	for l := 1; l < len(widths); l++ {
@@ -27,10 +36,7 @@ func stepFlops(m layers.MLP, inducing, batch int) int {
 	network := 2*(B+M)*weights + 2*(B*C+M)*inner + 2*M*(weights+inner) // forth, back, and the derivative by Z
 	cross := 2 * 2 * B * M * (features + C*signals)                    // K_xz, and its derivative by Z's features
 	gram := 3 * M * M * (features + signals)                           // half a product, and a whole one for the derivative
-	solves := 2*2*M*M*M + M*M*M/3 + 2*M*M*M                            // Kz·L, Lᵀ(Kz L), the factor, G and G·Kz
-	back := 4*2*M*M*M + M*M*M                                          // and their derivative
-	posterior := 2*B*C*M*M + B*C*C*M                                   // W = K_xz Gᵀ and half of W Wᵀ
-	return network + cross + gram + solves + back + 3*posterior        // a derivative takes two products for each
+	return network + cross + gram
 }
 
 // TestStepFlops: a step computes little beside the products of its formulas.

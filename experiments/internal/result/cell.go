@@ -225,11 +225,20 @@ type Cost struct {
 	Peak  int64   `json:"peak_bytes"` // most memory in bytes
 	Runs  int     `json:"runs"`       // 1, and 1 more for each interruption
 	Cores int     `json:"cores"`      // number of threads of Go
+
+	Needed Operations `json:"needed,omitzero"` // what the work needs at least; zero where that is not known
+}
+
+// Operations are floating-point operations of products, by the type of their numbers.
+type Operations struct {
+	Double float64 `json:"float64,omitempty"` // of float64
+	Single float64 `json:"float32,omitempty"` // of float32
 }
 
 // Add returns the cost of both pieces of work.
 func (c Cost) Add(o Cost) Cost {
-	return Cost{c.Wall + o.Wall, c.CPU + o.CPU, max(c.Peak, o.Peak), c.Runs + o.Runs, max(c.Cores, o.Cores)}
+	return Cost{c.Wall + o.Wall, c.CPU + o.CPU, max(c.Peak, o.Peak), c.Runs + o.Runs, max(c.Cores, o.Cores),
+		Operations{c.Needed.Double + o.Needed.Double, c.Needed.Single + o.Needed.Single}}
 }
 
 // Machine describes the machine and the program that computed a cell.

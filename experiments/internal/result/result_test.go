@@ -35,7 +35,7 @@ func TestStore(t *testing.T) {
 	if err != nil || spent != c.Fit {
 		t.Errorf("spent %+v, error %v", spent, err)
 	}
-	if sum := spent.Add(Cost{Wall: 1, CPU: 1, Peak: 9, Runs: 1, Cores: 1}); sum != (Cost{3, 4, 9, 2, 2}) {
+	if sum := spent.Add(Cost{Wall: 1, CPU: 1, Peak: 9, Runs: 1, Cores: 1, Needed: Operations{7, 8}}); sum != (Cost{3, 4, 9, 2, 2, Operations{7, 8}}) {
 		t.Errorf("sum of costs %+v", sum)
 	}
 	if err := f.Write(c); err != nil {

@@ -42,6 +42,9 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 		if err == nil {
 			err = r.finish(ctx, p, c, m, cell)
 		}
+		if err == nil && r.Count {
+			err = r.count(ctx, p, c, cell)
+		}
 		if err == nil && r.KeepModels {
 			err = keep(r.folder.Model(c.ID), m)
 		}
@@ -100,7 +103,7 @@ func keep(path string, m *valla.Model) error {
 func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *result.Cell) error {
 	event := m.History[len(m.History)-1]
 	cell.Facts, cell.Curves.History = facts(event.Record), history(event.Record)
-	if c.Settings == nil {
+	if c.Settings == nil || r.Made {
 		cell.Facts.Note = p.note
 	}
 	meter := result.StartMeter()
@@ -126,13 +129,8 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 	if err != nil {
 		return nil, err
 	}
-	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Likelihood: model, Run: gp.Run{
-		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
-		OnProgress: r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed),
-	}}
-	if p.held == nil {
-		o.Validation = new(0.0)
-	}
+	o := r.fitOptions(p, c)
+	o.Likelihood = model
 	if c.hyperFrom != "" {
 		err := r.takeHyper(ctx, p, c, o)
 		if limit, ok := r.refusal(err); ok {
@@ -142,6 +140,18 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 		}
 	}
 	return resumed(o.Checkpoint, func() (*valla.Model, error) { return p.model.Fit(ctx, p.train, o) })
+}
+
+// fitOptions returns the options of the fit of a cell, with the observation model of the network.
+func (r *runner) fitOptions(p *problem, c plan) valla.FitOptions {
+	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Run: gp.Run{
+		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
+		OnProgress: r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed),
+	}}
+	if p.held == nil {
+		o.Validation = new(0.0)
+	}
+	return o
 }
 
 // observation returns the settings of the observation model with a name, and nil for "".

@@ -30,6 +30,11 @@ type Options struct {
 	// the cells, which valla predict and valla eval take.
 	KeepModels bool
 
+	// Made takes made rows of the same sizes in place of the data sets, whose files and weights are not read.
+	Made bool
+	// Count keeps the operations that fits and predictions need at least, see result.Cost.
+	Count bool
+
 	// OnProgress is called with a description of the current work and its progress; nil means
 	// that it is not called.
 	OnProgress func(what string, p train.Progress)

@@ -19,14 +19,14 @@ import (
 
 // weightsFile returns the file of a network's weights for a data set, "" for none. The file
 // of the options must exist. The file of the experiment lies below the parent of the data
-// folder and may be absent.
+// folder and may be absent. Made rows have no weights.
 func (o Options) weightsFile(n spec.Network, data string) (string, error) {
 	path := strings.ReplaceAll(o.Weights, "*", data)
 	if path == "" && n.Weights != "" {
 		name := strings.NewReplacer("*", data, "NET", cmp.Or(n.Form, perceptron)).Replace(n.Weights)
 		path = filepath.Join(filepath.Dir(o.Data), filepath.FromSlash(name))
 	}
-	if path == "" {
+	if path == "" || o.Made {
 		return "", nil
 	}
 	_, err := os.Stat(path)

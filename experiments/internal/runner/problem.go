@@ -58,6 +58,9 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 
 // load reads a data set, with the experiment's fraction of rows held out.
 func (r *runner) load(name string, seed uint64) (*problem, error) {
+	if r.Made {
+		return made(name, *r.training.Validation, seed)
+	}
 	return load(name, r.Data, *r.training.Validation, seed)
 }
 

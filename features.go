@@ -18,7 +18,7 @@ import (
 
 // features are what a model remembers of the part of its network whose weights stay certain.
 type features struct {
-	parts  int // of the front, see frozen.Cut
+	at     frozen.Place // of the cut
 	memory *frozen.Memory
 	// chosen is the estimate of a fit without features that is so long that the defaults choose the last layer with features;
 	// nil for other features.
@@ -54,7 +54,7 @@ func (m *Model) UseFeatures(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	cut, err := frozen.After(m.network(), h.Parts, m.Task.Inputs.Shape, m.Dtype())
+	cut, err := frozen.After(m.network(), h.Place(), m.Task.Inputs.Shape, m.Dtype())
 	if err != nil {
 		return fmt.Errorf("%s: features of another network: %w", path, err)
 	}
@@ -69,7 +69,7 @@ func (m *Model) open(path string, cut *frozen.Cut) error {
 	}
 	memory, err := frozen.Open(path, cut, form)
 	if err == nil {
-		err = m.remember(&features{parts: cut.Parts(), memory: memory})
+		err = m.remember(&features{at: cut.Place(), memory: memory})
 	}
 	return err
 }
@@ -84,8 +84,8 @@ func (m *Model) remember(f *features) error {
 	if cut == nil {
 		return nil
 	}
-	if cut.Parts() != f.parts {
-		return fmt.Errorf("%s: features after %d parts of the network, expected %d as in the fit of the posterior", f.memory.Path(), f.parts, cut.Parts())
+	if cut.Place() != f.at {
+		return fmt.Errorf("%s: features after %v of the network, expected %v as in the fit of the posterior", f.memory.Path(), f.at, cut.Place())
 	}
 	own, err := m.cut()
 	if err != nil {
@@ -111,7 +111,7 @@ func (m *Model) cut() (*frozen.Cut, error) {
 	if m.features == nil {
 		return nil, nil
 	}
-	cut, err := frozen.After(m.network(), m.features.parts, m.Task.Inputs.Shape, m.Dtype())
+	cut, err := frozen.After(m.network(), m.features.at, m.Task.Inputs.Shape, m.Dtype())
 	if err == nil {
 		cut.Memory = m.features.memory
 	}
@@ -233,7 +233,7 @@ func (m *Model) costlyFront(uncertain []*graph.Param, n int, r gp.Run) (*frozen.
 // remembering returns the model with features in memory, see features.chosen.
 func (m *Model) remembering(cut *frozen.Cut, chosen *gp.Estimate) *Model {
 	own := m.copied()
-	own.features = &features{cut.Parts(), frozen.InMemory(cut), chosen}
+	own.features = &features{cut.Place(), frozen.InMemory(cut), chosen}
 	return own
 }
 

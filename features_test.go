@@ -22,22 +22,27 @@ import (
 
 // cutModels are models whose networks have layers before the last one, with rows for each, and weights that are uncertain.
 func cutModels(t *testing.T) map[string]func() (*Model, *data.Set, []string) {
-	fromFile := func(path string, classes bool, shape ...int) func() (*Model, *data.Set, []string) {
+	fromFile := func(path string, weights []string, shape ...int) func() (*Model, *data.Set, []string) {
 		return func() (*Model, *data.Set, []string) {
-			rng, n := rand.New(rand.NewPCG(1, 2)), 24
+			rng, n, classes := rand.New(rand.NewPCG(1, 2)), 24, 3
+			if len(shape) == 1 { // words
+				classes = 2
+			}
 			x := make([]float64, n*tensor.Shape(shape).TotalSize())
 			for i := range x {
-				x[i] = rng.NormFloat64()
+				if x[i] = rng.NormFloat64(); len(shape) == 1 {
+					x[i] = float64(rng.IntN(20))
+				}
 			}
 			set := &data.Set{X: dense(x, append([]int{n}, shape...)...), Targets: []string{"y"}, Y: dense(make([]float64, n), n, 1)}
 			for i := range n {
-				set.Y.Set(i, float64(i%3))
+				set.Y.Set(i, float64(i%classes))
 			}
-			m, err := FromWeights(t.Context(), path, set, WeightOptions{Classes: classes})
+			m, err := FromWeights(t.Context(), path, set, WeightOptions{Classes: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return m, set, []string{"last-layer"}
+			return m, set, weights
 		}
 	}
 	return map[string]func() (*Model, *data.Set, []string){
@@ -47,8 +52,9 @@ func cutModels(t *testing.T) map[string]func() (*Model, *data.Set, []string) {
 		"classes": func() (*Model, *data.Set, []string) {
 			return newTestClasses(t, tensor.Float64, 6, 4), tame(thirds(40, 3)), []string{"last-layer"}
 		},
-		"convolutions of a file": fromFile("layers/onnx/testdata/cnn_small.onnx", true, cnnShape(t)...),
-		"transformer of a file":  fromFile("layers/onnx/testdata/transformer_tiny.onnx", true, 8, 5),
+		"convolutions of a file": fromFile("layers/onnx/testdata/cnn_small.onnx", []string{"last-layer"}, cnnShape(t)...),
+		"transformer of a file":  fromFile("layers/onnx/testdata/transformer_tiny.onnx", []string{"last-layer"}, 8, 5),
+		"masked text of a file":  fromFile("layers/onnx/testdata/gallery/text.onnx", []string{"b.*", "out.*"}, 6),
 	}
 }
 

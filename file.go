@@ -51,14 +51,15 @@ type header struct {
 
 // posteriorHeader holds all of a posterior except its arrays.
 type posteriorHeader struct {
-	Method        string           `json:"method"`                 // name in the table of methods
-	Fingerprint   string           `json:"weights_fingerprint"`    // fingerprint of the weights of the fit
-	NoiseVariance float64          `json:"noise_variance"`         // see Posterior
-	Temperature   float64          `json:"temperature,omitempty"`  // see Posterior
-	Model         *likelihood.Spec `json:"likelihood,omitempty"`   // see Posterior
-	FrozenParts   int              `json:"frozen_parts,omitempty"` // parts of the network before the features that the posterior takes; 0: it takes rows
-	Label         string           `json:"label,omitempty"`        // name of a posterior that takes features
-	State         json.RawMessage  `json:"state"`                  // the header of the method's State
+	Method        string           `json:"method"`                  // name in the table of methods
+	Fingerprint   string           `json:"weights_fingerprint"`     // fingerprint of the weights of the fit
+	NoiseVariance float64          `json:"noise_variance"`          // see Posterior
+	Temperature   float64          `json:"temperature,omitempty"`   // see Posterior
+	Model         *likelihood.Spec `json:"likelihood,omitempty"`    // see Posterior
+	FrozenParts   int              `json:"frozen_parts,omitempty"`  // parts of the network before the features that the posterior takes; 0: it takes rows
+	FrozenJoined  int              `json:"frozen_joined,omitempty"` // where values are joined, see frozen.Place
+	Label         string           `json:"label,omitempty"`         // name of a posterior that takes features
+	State         json.RawMessage  `json:"state"`                   // the header of the method's State
 }
 
 func weightMember(name string) string    { return "weights/" + name + ".npy" }
@@ -133,7 +134,7 @@ func (m *Model) posteriorHeader(arrays []gp.Array) (*posteriorHeader, []gp.Array
 	}
 	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: m.fingerprint(), NoiseVariance: m.Posterior.NoiseVariance, Temperature: m.Posterior.Temperature, Model: m.Posterior.Model}
 	if _, cut := frozen.Stored(m.Posterior.Stored); cut != nil {
-		h.FrozenParts, h.Label = cut.Parts(), m.Posterior.String()
+		h.FrozenParts, h.FrozenJoined, h.Label = cut.Place().Parts, cut.Place().Joined, m.Posterior.String()
 	}
 	h.State, err = json.Marshal(state.Header)
 	return h, arrays, err

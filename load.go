@@ -183,7 +183,7 @@ func (m *Model) restored(how gp.Method, l likelihood.Likelihood, h *posteriorHea
 	if h.FrozenParts == 0 {
 		return ensemble.Restore(context.Background(), how, m.network(), l, s)
 	}
-	cut, err := frozen.After(m.network(), h.FrozenParts, m.Task.Inputs.Shape, m.Dtype())
+	cut, err := frozen.After(m.network(), frozen.Place{Parts: h.FrozenParts, Joined: h.FrozenJoined}, m.Task.Inputs.Shape, m.Dtype())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -85,6 +86,59 @@ func chain(b *graph.Builder, net Network, x *graph.Node) (all Sequential, err er
 		return all, b.Err()
 	}
 	return Sequential{net}, nil
+}
+
+// Joinable is a network that can make a single value of several that lead across a place, and so can be divided there.
+type Joinable interface {
+	Divisible
+	// Place returns the place before all of the uncertain parameters where to join values, for examples of a shape; 0 where
+	// at least half of the weights before them come before a single value already.
+	Place(input []int, uncertain []*graph.Param) (int, error)
+	// Join returns the network, which shares the arrays, with the values that lead across a place joined.
+	Join(input []int, place int) (Divisible, error)
+}
+
+// Place returns [Joinable.Place] of the first layer of a network that is Joinable; 0 if there is none.
+func Place(net Network, input []int, dt tensor.Dtype, uncertain []*graph.Param) (place int, err error) {
+	_, err = joined(net, input, dt, func(j Joinable, in []int) (Divisible, error) {
+		place, err = j.Place(in, uncertain)
+		return j, err
+	})
+	return place, err
+}
+
+// Join returns a network whose first layer that is [Joinable] is joined at a place.
+func Join(net Network, input []int, dt tensor.Dtype, place int) (Network, error) {
+	found := false
+	net, err := joined(net, input, dt, func(j Joinable, in []int) (Divisible, error) {
+		found = true
+		return j.Join(in, place)
+	})
+	if err == nil && !found {
+		return nil, fmt.Errorf("no layer whose values can be joined")
+	}
+	return net, err
+}
+
+// joined returns a network with what a function returns in place of the first layer that is Joinable.
+func joined(net Network, input []int, dt tensor.Dtype, of func(j Joinable, input []int) (Divisible, error)) (Network, error) {
+	list, ok := net.(Sequential)
+	if !ok {
+		list = Sequential{net}
+	}
+	at := slices.IndexFunc(list, func(l Network) bool { _, ok := l.(Joinable); return ok })
+	if at < 0 {
+		return net, nil
+	}
+	b := graph.NewBuilder(dt)
+	x := list[:at].Forward(b, b.Input("x", append([]int{3}, input...)...))
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	part, err := of(list[at].(Joinable), x.Shape()[1:].Clone())
+	list = slices.Clone(list)
+	list[at] = part
+	return list, err
 }
 
 // As returns a layer as a T, the interface of what a method needs. The error names the layer and

@@ -30,12 +30,16 @@ const (
 
 // Header says what the features in a file are.
 type Header struct {
-	Format  string `json:"format"`  // always "valla features 1"
-	Network string `json:"network"` // see [Cut.Fingerprint]
-	Parts   int    `json:"parts"`   // of the front
-	Shape   []int  `json:"shape"`   // of the features of a row
-	Dtype   string `json:"dtype"`   // element type of the features
+	Format  string `json:"format"`           // always "valla features 1"
+	Network string `json:"network"`          // see [Cut.Fingerprint]
+	Parts   int    `json:"parts"`            // of the front
+	Joined  int    `json:"joined,omitempty"` // see [Place]
+	Shape   []int  `json:"shape"`            // of the features of a row
+	Dtype   string `json:"dtype"`            // element type of the features
 }
+
+// Place returns where the cut is.
+func (h Header) Place() Place { return Place{h.Parts, h.Joined} }
 
 // castagnoli is the polynomial for which processors have an instruction.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -77,7 +81,7 @@ func header(r io.ReaderAt, path string) (h Header, err error) {
 	if h.Format != fileFormat {
 		return h, fmt.Errorf("%s: format %q, expected %q", path, h.Format, fileFormat)
 	}
-	if n, err := raw.Count(h.Shape, 1<<29); err != nil || n < 1 || h.Parts < 1 || h.Dtype != "float32" && h.Dtype != "float64" {
+	if n, err := raw.Count(h.Shape, 1<<29); err != nil || n < 1 || h.Parts < 1 || h.Joined < 0 || h.Dtype != "float32" && h.Dtype != "float64" {
 		return h, fmt.Errorf("%s: features of shape %v and type %q after %d parts, expected positive numbers, and float32 or float64", path, h.Shape, h.Dtype, h.Parts)
 	}
 	return h, nil
@@ -86,7 +90,7 @@ func header(r io.ReaderAt, path string) (h Header, err error) {
 // Open opens the file of features of a cut at path, or makes it if there is none. form is the form of the whole network.
 // Features of another network, or of another cut, are an error. One process at a time may write to a file.
 func Open(path string, c *Cut, form []byte) (*Memory, error) {
-	want := Header{Format: fileFormat, Network: c.Fingerprint(form), Parts: c.Parts(), Shape: c.Shape, Dtype: c.dt.String()}
+	want := Header{Format: fileFormat, Network: c.Fingerprint(form), Parts: c.at.Parts, Joined: c.at.Joined, Shape: c.Shape, Dtype: c.dt.String()}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(path, want); err != nil {
 			return nil, err
@@ -131,12 +135,12 @@ func create(path string, h Header) error {
 // fits returns an error unless a file has the features that are wanted.
 func (h Header) fits(want Header, path string) error {
 	switch {
-	case h.Network == want.Network && h.Parts == want.Parts && slices.Equal(h.Shape, want.Shape) && h.Dtype == want.Dtype:
+	case h.Network == want.Network && h.Place() == want.Place() && slices.Equal(h.Shape, want.Shape) && h.Dtype == want.Dtype:
 		return nil
 	case h.Dtype != want.Dtype:
 		return fmt.Errorf("%s: features in %s, expected %s as the weights of the network", path, h.Dtype, want.Dtype)
-	case h.Parts != want.Parts || !slices.Equal(h.Shape, want.Shape):
-		return fmt.Errorf("%s: features of shape %v after %d parts of a network, expected shape %v after %d parts", path, h.Shape, h.Parts, want.Shape, want.Parts)
+	case h.Place() != want.Place() || !slices.Equal(h.Shape, want.Shape):
+		return fmt.Errorf("%s: features of shape %v after %v of a network, expected shape %v after %v", path, h.Shape, h.Place(), want.Shape, want.Place())
 	}
 	return fmt.Errorf("%s: features of another network: the fingerprint is %s, expected %s", path, h.Network, want.Network)
 }

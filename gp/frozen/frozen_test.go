@@ -81,8 +81,8 @@ func TestCut(t *testing.T) {
 		for weights, parts := range map[string]int{"last-layer": 6, "layer2.*": 5, "layer1.0.conv2.weight": 3} {
 			net, x := blocks(t, dt), images(6, dt).X
 			c := before(t, net, dt, weights)
-			if c.Parts() < parts-2 || len(c.Front)+len(c.Rest) != len(net) || c.Width() != tensor.Shape(c.Shape).TotalSize() {
-				t.Errorf("%s: %d parts before the cut, of %d", weights, c.Parts(), len(net))
+			if c.Place().Parts < parts-2 || len(c.Front)+len(c.Rest) != len(net) || c.Width() != tensor.Shape(c.Shape).TotalSize() {
+				t.Errorf("%s: %d parts before the cut, of %d", weights, c.Place().Parts, len(net))
 			}
 			y, err := c.Features(t.Context(), x, gp.Run{})
 			if err != nil {
@@ -93,7 +93,7 @@ func TestCut(t *testing.T) {
 			if !slices.Equal(f, wantF) || !slices.Equal(k, wantK) {
 				t.Errorf("%v, %s: outputs %v and kernel %v, expected %v and %v", dt, weights, f[:3], k[:3], wantF[:3], wantK[:3])
 			}
-			again, err := After(net, c.Parts(), []int{1, 5, 5}, dt)
+			again, err := After(net, c.Place(), []int{1, 5, 5}, dt)
 			if err != nil || again.Fingerprint(nil) != c.Fingerprint(nil) || c.Fingerprint([]byte("x")) == c.Fingerprint(nil) {
 				t.Errorf("%v, %s: another cut at the same place, %v", dt, weights, err)
 			}
@@ -105,10 +105,10 @@ func TestCut(t *testing.T) {
 func TestNoCut(t *testing.T) {
 	net := blocks(t, tensor.Float64)
 	if c := before(t, net, tensor.Float64, "all"); c != nil {
-		t.Errorf("a cut after %d parts", c.Parts())
+		t.Errorf("a cut after %d parts", c.Place().Parts)
 	}
 	for _, parts := range []int{0, len(net), -1} {
-		if _, err := After(net, parts, []int{1, 5, 5}, tensor.Float64); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a cut after %d parts of a network of %d", parts, len(net))) {
+		if _, err := After(net, Place{Parts: parts}, []int{1, 5, 5}, tensor.Float64); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a cut after %d parts of a network of %d", parts, len(net))) {
 			t.Errorf("a cut after %d parts: %v", parts, err)
 		}
 	}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -15,6 +16,7 @@ type flow struct {
 	depends map[string]bool     // whether a value depends on the inputs, beside their shape
 	shapes  map[string][]extent // of the values that depend on the inputs
 	maker   map[string]int      // the node that makes a value
+	truths  map[string]bool     // the values that are truths
 }
 
 // extent is the extent of an axis: n, times the number of examples if perExample is set.
@@ -25,11 +27,11 @@ type extent struct {
 
 // flow follows the values of the graph for inputs of a shape.
 func (n *network) flow(input []int) (*flow, error) {
-	f := &flow{n, map[string]bool{}, map[string][]extent{}, map[string]int{}}
+	f := &flow{n, map[string]bool{}, map[string][]extent{}, map[string]int{}, map[string]bool{}}
 	var seen [2]map[string][]int
 	for k, batch := range []int{3, 5} {
 		seen[k] = map[string][]int{}
-		if err := n.shapesOf(batch, input, seen[k]); err != nil {
+		if err := n.shapesOf(batch, input, seen[k], f.truths); err != nil {
 			return nil, err
 		}
 	}
@@ -70,8 +72,8 @@ func (g Graph) inputNames() []string {
 	return names
 }
 
-// shapesOf notes the shapes of all nodes of a graph for a number of examples.
-func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int) error {
+// shapesOf notes the shapes of all nodes of a graph for a number of examples, and which of them are truths.
+func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, truths map[string]bool) error {
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", append([]int{batch}, input...)...)
 	ends, err := g.ends(b, x)
@@ -79,7 +81,7 @@ func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int) error {
 		return err
 	}
 	for name, v := range ends {
-		shapes[name] = v.shape()
+		shapes[name], truths[name] = v.shape(), v.truth
 	}
 	count := 0
 	_, err = g.run(b, x, func(a Array) *graph.Node {
@@ -88,15 +90,15 @@ func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int) error {
 	}, func(i int, out []value) {
 		for k, name := range g.Nodes[i].Outputs[:min(len(g.Nodes[i].Outputs), len(out))] {
 			if out[k].node != nil {
-				shapes[name] = out[k].node.Shape().Clone()
+				shapes[name], truths[name] = out[k].node.Shape().Clone(), out[k].truth
 			}
 		}
 	})
 	return err
 }
 
-// cuts returns the values that divide the graph, in order; the last is the output.
-func (f *flow) cuts() []string {
+// live returns for each node the values that nodes after it take of it and of those before, sorted by names.
+func (f *flow) live() [][]string {
 	last := map[string]int{f.Output: len(f.Nodes)} // the last node that takes a value
 	for i, node := range f.Nodes {
 		if node.Op == "Shape" || node.Op == "Size" {
@@ -112,7 +114,7 @@ func (f *flow) cuts() []string {
 	for _, name := range f.inputNames() {
 		live[name] = true
 	}
-	var all []string
+	all := make([][]string, len(f.Nodes))
 	for i, node := range f.Nodes {
 		for _, name := range slices.Concat(node.Inputs, node.Outputs) {
 			if f.depends[name] && last[name] > i {
@@ -121,22 +123,29 @@ func (f *flow) cuts() []string {
 				delete(live, name)
 			}
 		}
-		if len(live) != 1 || !slices.ContainsFunc(node.Outputs, func(name string) bool { return live[name] }) {
-			continue
-		}
-		for name := range live {
-			if name == f.Output || f.examplesFirst(name) {
-				all = append(all, name)
-			}
+		all[i] = slices.Sorted(maps.Keys(live))
+	}
+	return all
+}
+
+// cuts returns the values that divide the graph, in order; the last is the output.
+func (f *flow) cuts() []string {
+	var all []string
+	for i, live := range f.live() {
+		if len(live) == 1 && slices.Contains(f.Nodes[i].Outputs, live[0]) && (live[0] == f.Output || f.examplesFirst(live[0])) {
+			all = append(all, live[0])
 		}
 	}
 	return f.apart(all)
 }
 
-// examplesFirst reports whether a value is [B,…].
-func (f *flow) examplesFirst(name string) bool {
+// examplesFirst reports whether a value is [B,…] with two axes at least.
+func (f *flow) examplesFirst(name string) bool { return len(f.shapes[name]) > 1 && f.byExample(name) }
+
+// byExample reports whether a value is [B] or [B,…].
+func (f *flow) byExample(name string) bool {
 	s := f.shapes[name]
-	return len(s) > 1 && s[0] == extent{1, true} && !slices.ContainsFunc(s[1:], func(e extent) bool { return e.perExample })
+	return len(s) > 0 && s[0] == extent{1, true} && !slices.ContainsFunc(s[1:], func(e extent) bool { return e.perExample })
 }
 
 // apart leaves out cuts between parts that share weights.

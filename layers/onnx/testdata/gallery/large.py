@@ -232,5 +232,6 @@ def write(folder, name):
     print(name, sum(p.numel() for p in net.parameters()), y.shape, flush=True)
 
 
-for name in large if len(sys.argv) < 3 else sys.argv[2:]:
-    write(sys.argv[1], name)
+if __name__ == "__main__":
+    for name in large if len(sys.argv) < 3 else sys.argv[2:]:
+        write(sys.argv[1], name)

@@ -144,7 +144,7 @@ func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOpti
 	return layers.OutputSize(form), nil
 }
 
-// classesOf returns the classes of a network: of a network with outputs for the classes 0, 1, … a set may lack some.
+// classesOf returns the classes of a network: of a network with outputs for the classes 0, 1, … a set may lack a few.
 func (o *WeightOptions) classesOf(path string, set *data.Set, load layers.LoadOptions, infer bool) (task.Outputs, error) {
 	of, err := classesOf(set, o.TargetTransform)
 	if err != nil {

@@ -145,3 +145,27 @@ func TestFromWeightsOfAnotherForm(t *testing.T) {
 		oneLine(t, err)
 	}
 }
+
+// TestFromWeightsOfMoreClasses: a set that lacks one of 20 numbered classes has the 20 classes of the network.
+func TestFromWeightsOfMoreClasses(t *testing.T) {
+	set := &data.Set{Features: []string{"a"}, Targets: []string{"k"}, X: dense(make([]float64, 80), 80, 1), Y: dense(make([]float64, 80), 80, 1)}
+	var some []int
+	for i := range 80 {
+		set.X.Float64s()[i], set.Y.Float64s()[i] = float64(i%20)/10, float64(i%20)
+		if i%20 != 7 {
+			some = append(some, i)
+		}
+	}
+	o := TrainOptions{Classes: true, Network: Network{Hidden: []int{4}, Activation: "tanh"}, Training: Training{Iterations: 20}}
+	m, err := Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromWeights(t.Context(), weightFile(t, m), set.Rows(some), WeightOptions{Network: Network{Activation: "tanh"}, Classes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got.Task.Outputs.(*task.Classification); len(c.Classes) != 20 || c.Classes[7] != 7 {
+		t.Errorf("classes %v", c.Classes)
+	}
+}

@@ -128,14 +128,4 @@ func TestClassesFromWeights(t *testing.T) {
 		t.Errorf("model %+v, error %v", w, err)
 	}
 	fails(t, dir, 1, "the network maps 2 inputs to 3 outputs, expected 2 inputs", with(args, "--out", "x.valla")...)
-
-	rows := species(example(200, 2)) // without the class 0 of three
-	for i, r := range rows {
-		rows[i][2] = max(1, r[2]-2)
-	}
-	writeTable(t, filepath.Join(dir, "train.csv"), rows)
-	must(t, dir, with(args, "--classes", "--out", "y.valla")...)
-	if w, err = valla.Load(filepath.Join(dir, "y.valla")); err != nil || !slices.Equal(classesOf(w), []float64{0, 1, 2}) {
-		t.Errorf("classes %v of rows without the first, error %v", classesOf(w), err)
-	}
 }

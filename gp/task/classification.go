@@ -60,11 +60,12 @@ func Classes(s *data.Set) (*Classification, error) {
 	return c, nil
 }
 
-// Complete adds the classes that rows lack, where the classes are some of the numbers 0 … n−1; other classes stay as they are.
+// Complete adds the classes that rows lack, where the classes are most of the numbers 0 … n−1. Other classes stay as they are, and so do
+// classes of which more than a tenth are missing: these may be classes of another network.
 func (c *Classification) Complete(n int) {
 	k := len(c.Classes)
 	broken := func(v float64) bool { return v != math.Trunc(v) }
-	if c.Names != nil || k >= n || n > maxClasses || c.Classes[0] < 0 || c.Classes[k-1] > float64(n-1) || slices.ContainsFunc(c.Classes, broken) {
+	if c.Names != nil || k >= n || 10*k < 9*n || n > maxClasses || c.Classes[0] < 0 || c.Classes[k-1] > float64(n-1) || slices.ContainsFunc(c.Classes, broken) {
 		return
 	}
 	c.Classes = nil

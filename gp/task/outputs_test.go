@@ -229,25 +229,34 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestComplete: a network with more outputs than the rows have classes tells the others, if these are numbers 0, 1, ….
+// TestComplete: a network with more outputs than the rows have classes tells the others, if these are most of the numbers 0, 1, ….
 func TestComplete(t *testing.T) {
-	for _, c := range []struct {
+	upTo := func(n int, without ...float64) (v []float64) {
+		for i := range n {
+			if !slices.Contains(without, float64(i)) {
+				v = append(v, float64(i))
+			}
+		}
+		return v
+	}
+	for what, c := range map[string]struct {
 		classes []float64
 		names   []string
 		n       int
 		want    []float64
 	}{
-		{[]float64{0, 2}, nil, 4, []float64{0, 1, 2, 3}},
-		{[]float64{1, 3}, nil, 4, []float64{0, 1, 2, 3}},
-		{[]float64{0, 1}, nil, 2, []float64{0, 1}},
-		{[]float64{0, 4}, nil, 4, []float64{0, 4}},
-		{[]float64{-1, 1}, nil, 4, []float64{-1, 1}},
-		{[]float64{0.5, 1}, nil, 4, []float64{0.5, 1}},
-		{[]float64{0, 1}, []string{"no", "yes"}, 3, []float64{0, 1}},
+		"without two":   {upTo(20, 0, 7), nil, 20, upTo(20)},
+		"all":           {upTo(20), nil, 20, upTo(20)},
+		"few outputs":   {upTo(20, 0), nil, 19, upTo(20, 0)},
+		"without three": {upTo(20, 1, 2, 3), nil, 20, upTo(20, 1, 2, 3)},
+		"two of three":  {upTo(2), nil, 3, upTo(2)},
+		"one below 0":   {append([]float64{-1}, upTo(18)...), nil, 20, append([]float64{-1}, upTo(18)...)},
+		"broken":        {append(upTo(18), 18.5), nil, 20, append(upTo(18), 18.5)},
+		"texts":         {upTo(19), make([]string, 19), 20, upTo(19)},
 	} {
 		k := &Classification{Name: "k", Classes: slices.Clone(c.classes), Names: c.names}
 		if k.Complete(c.n); !slices.Equal(k.Classes, c.want) {
-			t.Errorf("classes %v of %d outputs become %v, want %v", c.classes, c.n, k.Classes, c.want)
+			t.Errorf("%s: classes %v of %d outputs become %v, want %v", what, c.classes, c.n, k.Classes, c.want)
 		}
 	}
 }

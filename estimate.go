@@ -66,13 +66,14 @@ func passSeconds(p gp.Problem) (float64, error) {
 }
 
 // programBytes returns the memory of the program's file: the pages that are read already, and those that a fit will read. A fit
-// by any method read 1 to 3 MiB more, of the 70 MB of the program for Linux on amd64. Where the system does not tell, it is
-// the 46 MiB of pages that these fits had read at their end.
+// by any method read 1 to 3 MiB more, of the 70 MB of the program for Linux on amd64. It is at least the 46 MiB of pages
+// that these fits had read at their end: a system that needs memory takes pages back, and the fit reads them again.
 func programBytes() int64 {
+	const usual = 46 << 20
 	if kib, ok := ram.Field("/proc/self/status", "RssFile:"); ok {
-		return kib<<10 + 2<<20
+		return max(usual, kib<<10+2<<20)
 	}
-	return 46 << 20
+	return usual
 }
 
 // predictionBytes returns the memory of predictions of n inputs, each of which takes so many bytes of a compiled

@@ -80,10 +80,7 @@ func programBytes() int64 {
 // prediction: a part of latent distributions, the engine, and the probabilities of two predictions.
 func (m *Model) predictionBytes(row int64, n int) int64 {
 	c := m.Task.Size()
-	marginal, width := m.marginal(Probit), c
-	if marginal {
-		width = 1
-	}
-	part := min(n, gp.PartRows(c, marginal))
-	return gp.Numbers(part, c, width) + gp.EngineBytes(row) + gp.Numbers(2, n, c)
+	each := m.covariances()
+	part := min(n, gp.PartRows(c*each))
+	return gp.Numbers(part, c, each) + gp.EngineBytes(row) + gp.Numbers(2, n, c)
 }

@@ -30,10 +30,18 @@ func (o TrainOptions) targetsOf(set, rows *data.Set) (task.Outputs, error) {
 
 // classesOf returns the classes of a set. Classes with a target transform are an error.
 func classesOf(set *data.Set, transform string) (task.Outputs, error) {
-	if transform != "" {
-		return nil, settings.Errorf("target transform %q of classes, expected targets that are real numbers", transform)
+	if err := noTransform(transform); err != nil {
+		return nil, err
 	}
 	return task.Classes(set)
+}
+
+// noTransform returns an error if classes have a target transform.
+func noTransform(transform string) error {
+	if transform != "" {
+		return settings.Errorf("target transform %q of classes, expected targets that are real numbers", transform)
+	}
+	return nil
 }
 
 // regressionOf returns the regression that o describe, without a target transform.

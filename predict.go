@@ -73,19 +73,25 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 
 // marginal reports whether predictions by a link need the variances of the outputs alone, and covariances would be costly.
 func (m *Model) marginal(link task.Link) bool {
-	_, classes := m.Task.Outputs.(*task.Classification)
-	return classes && m.Task.Size() >= gp.CostlyClasses && link != MonteCarlo
+	return m.covariances() < m.Task.Size() && link != MonteCarlo
 }
 
+// covariances returns how many covariances each output has in predictions.
+func (m *Model) covariances() int { return gp.Covariances(m.Task.Likelihood(), m.Task.Size()) }
+
 // eachLatent calls f with the distribution of the network's outputs at the inputs in, part by part, with variances alone if
-// marginal says so. The inputs
-// are in the network's units. first is the number of the first input of a part. The next part overwrites g.
+// marginal says so. The inputs are in the network's units. first is the number of the first input of a part. The next part
+// overwrites g.
 func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, marginal bool, f func(first int, g gp.Gaussian) error) error {
 	e, err := m.engine(marginal)
 	if err != nil {
 		return err
 	}
-	return e.Each(ctx, in, gp.PartRows(m.Task.Size(), marginal), f)
+	numbers := m.Task.Size() * m.Task.Size()
+	if marginal {
+		numbers = m.Task.Size()
+	}
+	return e.Each(ctx, in, gp.PartRows(numbers), f)
 }
 
 // engines guards the field predictions of all models. A model is copied by [Model.copied], because the field may change.
@@ -100,8 +106,8 @@ type modelEngine struct {
 	marginal  bool       // predictions have variances alone
 }
 
-// engine returns the engine of the model's predictions, with variances alone if marginal says so. It is kept until the posterior or the
-// calibration changes. The engine of a network alone is not kept, since its weights may change.
+// engine returns the engine of the model's predictions, with variances alone if marginal says so. It is kept until the
+// posterior or the calibration changes. The engine of a network alone is not kept, since its weights may change.
 func (m *Model) engine(marginal bool) (*gp.Engine, error) {
 	of := m.gp()
 	if marginal {

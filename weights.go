@@ -104,28 +104,33 @@ func (m *Model) observe(ctx context.Context, set *data.Set, o WeightOptions) (er
 	return m.estimateNoise(ctx, e)
 }
 
-// asLogit makes the observation model of classes bernoulli if the network has one output.
-func (o *WeightOptions) asLogit(path string, set *data.Set, load layers.LoadOptions, infer bool) error {
+// classification returns the classes of a network, of which a set may lack a few where they are numbered; nil without classes.
+// Of a network with one output it makes the observation model bernoulli.
+func (o *WeightOptions) classification(path string, set *data.Set, load layers.LoadOptions, infer bool) (*task.Classification, error) {
 	if o.Classes && o.Likelihood != nil {
-		return settings.Errorf("classes with a likelihood, expected one of the two")
+		return nil, settings.Errorf("classes with a likelihood, expected one of the two")
 	}
 	if !o.Classes {
-		return nil
+		return nil, nil
 	}
 	c, err := task.Classes(set)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	outputs, err := o.outputs(path, set, load, infer)
-	if err != nil || outputs != 1 || len(c.Classes) != 2 {
-		return err
+	if err != nil {
+		return nil, err
+	}
+	if outputs != 1 || len(c.Classes) != 2 {
+		c.Complete(outputs)
+		return c, noTransform(o.TargetTransform)
 	}
 	if c.Names != nil || c.Classes[0] != 0 || c.Classes[1] != 1 {
-		return fmt.Errorf("one output, which is the logit of the class 1, expected targets 0 and 1, found other classes of %q", c.Name)
+		return nil, fmt.Errorf("one output, which is the logit of the class 1, expected targets 0 and 1, found other classes of %q", c.Name)
 	}
 	o.Classes = false
 	o.Likelihood, err = likelihood.Named("bernoulli")
-	return err
+	return nil, err
 }
 
 // outputs returns the number of outputs of the network.
@@ -142,19 +147,6 @@ func (o *WeightOptions) outputs(path string, set *data.Set, load layers.LoadOpti
 		return 0, fmt.Errorf("outputs of shape %v for each row, expected one logit for each class: for classes of each pixel or word see valla network places", shape)
 	}
 	return layers.OutputSize(form), nil
-}
-
-// classesOf returns the classes of a network: of a network with outputs for the classes 0, 1, … a set may lack a few.
-func (o *WeightOptions) classesOf(path string, set *data.Set, load layers.LoadOptions, infer bool) (task.Outputs, error) {
-	of, err := classesOf(set, o.TargetTransform)
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := o.outputs(path, set, load, infer)
-	if err == nil {
-		of.(*task.Classification).Complete(outputs)
-	}
-	return of, err
 }
 
 // placesOf returns the shape of the outputs of an ONNX model that has several axes beside the rows, nil for others.
@@ -219,14 +211,14 @@ func (o WeightOptions) unscaled(path string, set *data.Set, load layers.LoadOpti
 	if e := set.Encoding; e != nil && !e.Plain() {
 		return nil, fmt.Errorf("expected columns of numbers without missing values, as the network has taken them, found %s", strings.Join(e.Summary(), "; "))
 	}
-	if err := o.asLogit(path, set, load, infer); err != nil {
+	classes, err := o.classification(path, set, load, infer)
+	if err != nil {
 		return nil, err
 	}
 	m := &Model{Task: task.Task{
 		Inputs:  o.Network.scaled(set),
 		Outputs: &task.Regression{Names: set.Targets, NoiseVariance: 1},
 	}}
-	var err error
 	if o.Standardize {
 		if m.Task.Inputs, err = o.Network.inputs(set); err != nil {
 			return nil, err
@@ -237,8 +229,8 @@ func (o WeightOptions) unscaled(path string, set *data.Set, load layers.LoadOpti
 	}
 	if o.Likelihood != nil {
 		m.Task.Outputs, err = modelledTargets(set, o.Likelihood, o.TargetTransform)
-	} else if o.Classes {
-		m.Task.Outputs, err = o.classesOf(path, set, load, infer)
+	} else if classes != nil {
+		m.Task.Outputs = classes
 	} else if o.TargetTransform != "" {
 		m.Task.Outputs, err = m.Task.Outputs.(*task.Regression).Transformed(set, set, o.TargetTransform)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/kernel"
@@ -114,21 +116,11 @@ func (c *Comparison) holds(r Result) bool {
 // may lie inside of intervals of 95 %, and the standard error of a share would ask for seven. The share lies half a row below the
 // least number of rows, so that rounding decides nothing.
 func (c *Comparison) enoughInside() float64 {
-	least, below := 0, 0.0
-	for ; least < c.Rows; least++ {
-		if below += binomial(c.Rows, least, c.Level); below > math.Erfc(enough/math.Sqrt2)/2 {
-			break
-		}
+	inside, least := distuv.Binomial{N: float64(c.Rows), P: c.Level}, 0
+	for least < c.Rows && inside.CDF(float64(least)) <= math.Erfc(enough/math.Sqrt2)/2 {
+		least++
 	}
 	return (float64(least) - 0.5) / float64(c.Rows)
-}
-
-// binomial returns the probability that k of n rows lie inside of intervals of a level. Logarithms keep it from underflow.
-func binomial(n, k int, level float64) float64 {
-	all, _ := math.Lgamma(float64(n + 1))
-	inside, _ := math.Lgamma(float64(k + 1))
-	outside, _ := math.Lgamma(float64(n - k + 1))
-	return math.Exp(all - inside - outside + float64(k)*math.Log(level) + float64(n-k)*math.Log1p(-level))
 }
 
 // advice returns the recommendation in a sentence.

@@ -116,7 +116,7 @@ func plusPlus[T kernel.Float](x []T, n, d, k int, rng *rand.Rand) []int {
 		last := rows[len(rows)-1]
 		c := x[last*d : (last+1)*d]
 		parallel(n, d, func(from, to int) {
-			room := make([]T, roomFor(d))
+			room := make([]T, kernel.DistanceRoom(d))
 			for i := from; i < to; i++ {
 				nearest[i] = min(nearest[i], kernel.SquaredDistance(x[i*d:(i+1)*d], c, room))
 			}

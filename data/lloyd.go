@@ -57,7 +57,7 @@ func newLloyd[T kernel.Float](x []T, n, d, k int) *lloyd[T] {
 	})
 	squares := make([]float64, n)
 	parallel(n, d, func(from, to int) {
-		room := make([]T, roomFor(d))
+		room := make([]T, kernel.DistanceRoom(d))
 		for i := from; i < to; i++ {
 			squares[i] = kernel.SquaredDistance(l.row(i), l.mean, room)
 		}
@@ -178,7 +178,7 @@ func (l *lloyd[T]) refill() bool {
 func (l *lloyd[T]) distances() []float64 {
 	out := make([]float64, l.n)
 	parallel(l.n, l.d, func(from, to int) {
-		x, room := make([]T, l.d), make([]T, roomFor(l.d))
+		x, room := make([]T, l.d), make([]T, kernel.DistanceRoom(l.d))
 		for i := from; i < to; i++ {
 			kernel.Sub(x, l.row(i), l.mean)
 			out[i] = kernel.SquaredDistance(x, l.center(l.label[i]), room)
@@ -229,24 +229,11 @@ func (l *lloyd[T]) result() []float64 {
 	return out
 }
 
-// roomFor is the number of differences that kernel.SquaredDistance takes at a time: with more, rows of
-// float64 push each other out of the first level cache.
-func roomFor(d int) int { return min(d, 512) }
-
 // parallel calls f on parts that together cover 0...n-1, at the same time if n rows of width
 // values are enough work for several threads.
 func parallel(n, width int, f func(from, to int)) {
-	kernel.Parallel(kernel.Parts(n, n*width, partWork), span{n, f})
+	kernel.Parallel(kernel.Parts(n, n*width, partWork), kernel.Span{N: n, F: f})
 }
 
 // partWork is how many values are worth a part of their own: some 100 microseconds of work.
 const partWork = 1 << 18
-
-// span is the kernel.Job of parallel.
-type span struct {
-	n int                // number of items
-	f func(from, to int) // does the items from … to−1
-}
-
-// Run implements kernel.Job.
-func (s span) Run(part, parts int) { s.f(s.n*part/parts, s.n*(part+1)/parts) }

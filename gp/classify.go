@@ -21,8 +21,9 @@ func Probit(probs []float64, g Gaussian) []float64 {
 	c := g.Outputs()
 	probs = resized(probs, len(g.Mean))
 	for i := range g.N() {
+		v, step := g.variances(i)
 		for k := range c {
-			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Variance(i, k))
+			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*v[k*step])
 		}
 		kernel.Softmax(probs[i*c:(i+1)*c], probs[i*c:(i+1)*c])
 	}
@@ -45,15 +46,16 @@ func Bridge(probs []float64, g Gaussian, first int) error {
 	for i := range len(probs) / c {
 		mean, p := g.Mean[i*c:(i+1)*c], probs[i*c:(i+1)*c]
 		zeros := 0
+		v, step := g.variances(i)
 		for k := range p {
-			if g.Variance(i, k) == 0 {
+			if v[k*step] == 0 {
 				zeros++
 			}
 			p[k] = -mean[k]
 		}
 		switch zeros {
 		case 0:
-			bridge(p, mean, func(k int) float64 { return g.Variance(i, k) })
+			bridge(p, mean, v, step)
 		case c:
 			copy(p, mean)
 		default:
@@ -64,8 +66,8 @@ func Bridge(probs []float64, g Gaussian, first int) error {
 	return nil
 }
 
-// bridge overwrites p, which holds −μ [C], by log α.
-func bridge(p, mean []float64, variance func(k int) float64) {
+// bridge overwrites p, which holds −μ [C], by log α. Each step-th number of v is a variance.
+func bridge(p, mean, v []float64, step int) {
 	c := len(p)
 	top, sum := slices.Max(p), 0.0
 	for _, v := range p {
@@ -74,7 +76,7 @@ func bridge(p, mean []float64, variance func(k int) float64) {
 	total := top + math.Log(sum) - 2*math.Log(float64(c))
 	for k, m := range mean {
 		a, b := math.Log1p(-2/float64(c)), m+total // −∞ of two classes
-		p[k] = max(a, b) + math.Log1p(math.Exp(min(a, b)-max(a, b))) - math.Log(variance(k))
+		p[k] = max(a, b) + math.Log1p(math.Exp(min(a, b)-max(a, b))) - math.Log(v[k*step])
 	}
 }
 

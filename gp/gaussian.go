@@ -44,9 +44,16 @@ func (g Gaussian) N() int { return len(g.Mean) / max(1, g.Outputs()) }
 
 // Resize makes room for n inputs with c outputs, with Epistemic or without, and without Probs, LogScale and Unit.
 // The contents of the slices are undefined afterwards.
-func (g *Gaussian) Resize(n, c int, epistemic bool) {
-	g.Mean, g.Cov, g.Epistemic, g.Probs = resized(g.Mean, n*c), resized(g.Cov, n*c*c), g.Epistemic[:0], g.Probs[:0]
-	g.LogScale, g.Unit, g.Marginal = g.LogScale[:0], g.Unit[:0], 0
+func (g *Gaussian) Resize(n, c int, epistemic bool) { g.ResizeFor(n, c, epistemic, false) }
+
+// ResizeFor is Resize for variances alone, if marginal says so, or for covariances.
+func (g *Gaussian) ResizeFor(n, c int, epistemic, marginal bool) {
+	numbers := n * c * c
+	if g.Marginal = 0; marginal {
+		numbers, g.Marginal = n*c, c
+	}
+	g.Mean, g.Cov, g.Epistemic, g.Probs = resized(g.Mean, n*c), resized(g.Cov, numbers), g.Epistemic[:0], g.Probs[:0]
+	g.LogScale, g.Unit = g.LogScale[:0], g.Unit[:0]
 	if epistemic {
 		g.Epistemic = resized(g.Epistemic, n*c)
 	}

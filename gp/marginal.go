@@ -19,13 +19,13 @@ type Marginal interface {
 // which then take most of the time and of the memory: of 1,000 classes 8 MB for each row. The results differ by rounding.
 const CostlyClasses = 100
 
-// Covariances returns how many covariances each output of a prediction has: all C of a few outputs and of numbers, and the variance alone
-// of each of many classes.
-func Covariances(p Problem) int {
-	if c := p.Outputs(); !likelihood.IsClass(p.Likelihood) || c < CostlyClasses {
-		return c
+// Covariances returns how many covariances each of c outputs has in predictions under the observation model l: all c, or, of
+// [CostlyClasses] and more, the variance alone.
+func Covariances(l likelihood.Likelihood, c int) int {
+	if likelihood.IsClass(l) && c >= CostlyClasses {
+		return 1
 	}
-	return 1
+	return c
 }
 
 // PosteriorFunc is a Posterior of which only Compile is known.
@@ -47,24 +47,6 @@ func Marginals(p Posterior) Posterior {
 	return p
 }
 
-// ResizeMarginal is [Gaussian.Resize] for variances alone.
-func (g *Gaussian) ResizeMarginal(n, c int, epistemic bool) {
-	g.Resize(n, 1, epistemic) // without room for covariances
-	g.Mean, g.Cov, g.Marginal = resized(g.Mean, n*c), resized(g.Cov, n*c), c
-	if epistemic {
-		g.Epistemic = resized(g.Epistemic, n*c)
-	}
-}
-
-// ResizeFor is [Gaussian.Resize], or [Gaussian.ResizeMarginal] if marginal says so.
-func (g *Gaussian) ResizeFor(n, c int, epistemic, marginal bool) {
-	if marginal {
-		g.ResizeMarginal(n, c, epistemic)
-	} else {
-		g.Resize(n, c, epistemic)
-	}
-}
-
 // Reduce leaves the variances alone.
 func (g *Gaussian) Reduce() {
 	if g.Marginal > 0 {
@@ -77,23 +59,41 @@ func (g *Gaussian) Reduce() {
 	g.Cov, g.Marginal = g.Cov[:len(g.Mean)], c
 }
 
+// variances returns numbers of which each step-th is a variance of the outputs at input i, from the first on.
+func (g Gaussian) variances(i int) (v []float64, step int) {
+	if v = g.Block(i); g.Marginal > 0 {
+		return v, 1
+	}
+	return v, g.Outputs() + 1
+}
+
 // Variance returns the variance of output k at input i.
 func (g Gaussian) Variance(i, k int) float64 {
-	c := g.Outputs()
-	if g.Marginal > 0 {
-		return g.Cov[i*c+k]
-	}
-	return g.Cov[(i*c+k)*c+k]
+	v, step := g.variances(i)
+	return v[k*step]
 }
 
 // Spread returns the square root of the mean variance of the outputs at input i, which measures how uncertain the outputs
 // are. Variances below 0 count as 0.
 func (g Gaussian) Spread(i int) float64 {
 	sum, c := 0.0, g.Outputs()
+	v, step := g.variances(i)
 	for k := range c {
-		sum += max(g.Variance(i, k), 0)
+		sum += max(v[k*step], 0)
 	}
 	return math.Sqrt(sum / float64(c))
+}
+
+// Forget sets the variance of output k at input i to 0, with its covariances.
+func (g Gaussian) Forget(i, k int) {
+	c, block := g.Outputs(), g.Block(i)
+	if g.Marginal > 0 {
+		block[k] = 0
+		return
+	}
+	for j := range c {
+		block[k*c+j], block[j*c+k] = 0, 0
+	}
 }
 
 // Block returns what Cov has of input i: covariances [C,C], or variances [C].

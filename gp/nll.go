@@ -9,20 +9,18 @@ import (
 // targets y [N·W·C] under the observation model l, where the latent function has the distributions g. Where these are
 // [Certain], the value is the mean of −log p(y_n | mean_n).
 func MeanNLL(l likelihood.Likelihood, y []float64, g Gaussian) float64 {
-	c := g.Outputs()
-	n := g.N()
-	v := len(g.Cov) / max(1, n)
+	c, n := g.Outputs(), g.N()
 	w := len(y) / max(1, n)
 	return -meanOf(n, func(from, to int, logP []float64) {
 		for i := from; i < to; i++ {
-			row, f, cov := y[i*w:(i+1)*w], g.Mean[i*c:(i+1)*c], g.Cov[i*v:(i+1)*v]
+			row, f := y[i*w:(i+1)*w], g.Mean[i*c:(i+1)*c]
 			switch {
-			case v == 0:
+			case len(g.Cov) == 0:
 				logP[i] = l.LogDensity(row, f)
 			case g.Marginal > 0:
-				logP[i] = l.LogMarginal(row, f, cov)
+				logP[i] = l.LogMarginal(row, f, g.Block(i))
 			default:
-				logP[i] = l.LogPredictive(row, f, cov)
+				logP[i] = l.LogPredictive(row, f, g.Block(i))
 			}
 		}
 	})
@@ -35,7 +33,7 @@ func Certain(mean []float64, c int) Gaussian { return Gaussian{Mean: mean, Margi
 // the sum has the same bits with every number of threads.
 func meanOf(n int, write func(from, to int, v []float64)) float64 {
 	v, sum := make([]float64, n), 0.0
-	kernel.Share(kernel.Parts(n, n, leastRows), n*rowTime, &rowJob{v, write})
+	kernel.Share(kernel.Parts(n, n, leastRows), n*rowTime, kernel.Span{N: n, F: func(from, to int) { write(from, to, v) }})
 	for _, x := range v {
 		sum += x
 	}
@@ -46,15 +44,3 @@ const (
 	leastRows = 16   // of a part of the work
 	rowTime   = 1000 // nanoseconds of a log density with a quadrature
 )
-
-// rowJob writes numbers of rows in parts.
-type rowJob struct {
-	v     []float64                       // [n]
-	write func(from, to int, v []float64) // see meanOf
-}
-
-// Run implements kernel.Job.
-func (j *rowJob) Run(part, parts int) {
-	n := len(j.v)
-	j.write(n*part/parts, n*(part+1)/parts, j.v)
-}

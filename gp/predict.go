@@ -46,13 +46,9 @@ const (
 	maxPartRows = 512
 )
 
-// PartRows returns the number of rows, 1 or more, that a part of the predictions of c outputs has, see [Engine.Each], with
-// covariances of the outputs or with variances alone.
-func PartRows(c int, marginal bool) int {
-	numbers := c * c
-	if marginal {
-		numbers = c
-	}
+// PartRows returns the number of rows, 1 or more, that a part of predictions has, see [Engine.Each], each of which has so many
+// numbers of covariances or of variances alone.
+func PartRows(numbers int) int {
 	return max(1, min(maxPartRows*runtime.GOMAXPROCS(0), maxCovariances/8/numbers))
 }
 

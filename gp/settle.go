@@ -7,8 +7,7 @@ import "fmt"
 const bluntest = 1e-6
 
 // Settle sets variances of g that rounding has made negative to 0, with their covariances. The prior variances of
-// the inputs are prior [N·C]; nil does nothing. A variance that is
-// negative by more than a millionth of the prior variance is an error, which names the input. The
+// the inputs are prior [N·C]; nil does nothing. A variance that is negative by more than a millionth of the prior variance is an error, which names the input. The
 // inputs have the numbers rows[first], rows[first+1], …, or first, first+1, … where rows is nil.
 func Settle(g Gaussian, prior []float64, rows []int, first int) error {
 	c := g.Outputs()
@@ -17,7 +16,7 @@ func Settle(g Gaussian, prior []float64, rows []int, first int) error {
 		switch v := g.Variance(i, d); {
 		case v >= 0:
 		case v >= -bluntest*k:
-			g.forget(i, d)
+			g.Forget(i, d)
 		default:
 			row := first + i
 			if rows != nil {
@@ -27,16 +26,4 @@ func Settle(g Gaussian, prior []float64, rows []int, first int) error {
 		}
 	}
 	return nil
-}
-
-// forget sets the variance of output k at input i to 0, with its covariances.
-func (g Gaussian) forget(i, k int) {
-	c, block := g.Outputs(), g.Block(i)
-	if g.Marginal > 0 {
-		block[k] = 0
-		return
-	}
-	for j := range c {
-		block[k*c+j], block[j*c+k] = 0, 0
-	}
 }

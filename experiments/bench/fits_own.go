@@ -61,13 +61,10 @@ func fullLaplace(ctx context.Context, _ string, cell *result.Cell) error {
 		return err
 	}
 	cell.Fit, cell.N = meter.Cost(), rows
-	cell.Fit.Needed, cell.Facts.Note = needed, madeNote
+	cell.Fit.Needed, cell.Facts.Note = needed, result.MadeNote
 	cell.Facts.Found = map[string]result.Number{"log evidence": result.Number(p.(interface{ LogMarginalLikelihood() float64 }).LogMarginalLikelihood())}
 	return nil
 }
-
-// madeNote is the note of cells with made rows.
-const madeNote = "made rows"
 
 // pixels returns the images of CIFAR-10 as rows [n,d], those for validation included, or made ones where they are not there.
 func pixels(folder string, m maker) (v []float32, n, d int, note string, err error) {
@@ -77,7 +74,7 @@ func pixels(folder string, m maker) (v []float32, n, d int, note string, err err
 	}
 	if folder == "" {
 		v, n, d = m.clusters()
-		return v, n, d, madeNote, nil
+		return v, n, d, result.MadeNote, nil
 	}
 	images, err := set.Images(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,14 +130,13 @@ func kMeans(_ context.Context, folder string, cell *result.Cell) error {
 func meanDistance(rows, centers []float32, n, d int) float64 {
 	sum, diff := 0.0, make([]float32, d)
 	for i := range n {
-		nearest := float32(-1)
+		nearest := -1.0
 		for c := 0; c < len(centers); c += d {
-			kernel.Sub(diff, rows[i*d:(i+1)*d], centers[c:c+d])
-			if s := kernel.Dot(diff, diff); nearest < 0 || s < nearest {
+			if s := kernel.SquaredDistance(rows[i*d:(i+1)*d], centers[c:c+d], diff); nearest < 0 || s < nearest {
 				nearest = s
 			}
 		}
-		sum += float64(nearest) / float64(n)
+		sum += nearest / float64(n)
 	}
 	return sum
 }

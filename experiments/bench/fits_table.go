@@ -87,7 +87,7 @@ func (f fit) line(found []result.Found, published []*result.Cell, note string) f
 		l.Note = cells[0].Refused
 		return l
 	}
-	l.Here, l.Program, l.Settings, l.Made = summed(cells), cells[0].Machine.Program, settingsOf(cells[0]), cells[0].Facts.Note == madeNote
+	l.Here, l.Program, l.Settings, l.Made = summed(cells), cells[0].Machine.Program, settingsOf(cells[0]), cells[0].Facts.Note == result.MadeNote
 	if l.Made {
 		l.Here.Quality = nil
 		return l
@@ -123,8 +123,8 @@ func settingsOf(c *result.Cell) string {
 	if c.Facts.Steps > 0 {
 		parts = append(parts, result.Plural(c.Facts.Steps, "step"))
 	}
-	if c.Facts.Note == madeNote {
-		parts = append(parts, madeNote)
+	if c.Facts.Note == result.MadeNote {
+		parts = append(parts, result.MadeNote)
 	}
 	return strings.Join(append(parts, result.Plural(c.Fit.Cores, "thread")), ", ")
 }

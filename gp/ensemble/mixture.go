@@ -16,9 +16,9 @@ import (
 
 // mixture is a distribution over functions with the moments of its members in equal parts.
 type mixture struct {
-	members []gp.Posterior // one for each network
-	noise   []float64      // variance of the targets around the function of each member, see gp.Scatter; nil: 0
-	alone   bool           // predictions have variances alone
+	members  []gp.Posterior // one for each network
+	noise    []float64      // variance of the targets around the function of each member, see gp.Scatter; nil: 0
+	marginal bool           // predictions have variances alone
 }
 
 // Points returns the posterior of the members of a network of element type dt whose weights are certain, a deep
@@ -42,7 +42,7 @@ func (m *mixture) Marginals() gp.Posterior {
 	for _, p := range m.members {
 		of.members = append(of.members, gp.Marginals(p))
 	}
-	of.alone = true
+	of.marginal = true
 	return &of
 }
 
@@ -84,7 +84,7 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 		if err := one.Predict(ctx, x, &c.all[k]); err != nil {
 			return fmt.Errorf("network %d: %w", k+1, err)
 		}
-		if c.m.alone {
+		if c.m.marginal {
 			c.all[k].Reduce()
 		}
 	}
@@ -96,7 +96,7 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 func (m *mixture) mix(all []gp.Gaussian, g *gp.Gaussian) {
 	n, c, share := all[0].N(), all[0].Outputs(), 1/float64(len(all))
 	epistemic := slices.ContainsFunc(all, func(g gp.Gaussian) bool { return len(g.Epistemic) > 0 })
-	g.ResizeFor(n, c, epistemic, m.alone)
+	g.ResizeFor(n, c, epistemic, m.marginal)
 	clear(g.Mean)
 	clear(g.Cov)
 	for _, one := range all {

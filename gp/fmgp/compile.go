@@ -14,17 +14,17 @@ import (
 // Marginals implements gp.Marginal.
 func (p *posterior) Marginals() gp.Posterior {
 	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
-		return p.compiled(shape, size, limit, true)
+		return p.predictions(shape, size, limit, true)
 	})
 }
 
 // Compile implements gp.Posterior.
 func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	return p.compiled(shape, size, limit, false)
+	return p.predictions(shape, size, limit, false)
 }
 
-// compiled is Compile, for variances alone if marginal says so.
-func (p *posterior) compiled(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
+// predictions is Compile, for variances alone if marginal says so.
+func (p *posterior) predictions(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", shape, p.input)
 	}

@@ -148,7 +148,7 @@ func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 // Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
 // the posterior and of the problem's likelihood, which the step changes. It serves measurements.
 func (p *posterior) Objective(ctx context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
-	if err := p.prepare(false); err != nil {
+	if err := p.prepare(); err != nil {
 		return nil, err
 	}
 	f := &fitting{p: of, r: r, layer: p.layer, lik: of.Likelihood, post: p}

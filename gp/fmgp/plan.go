@@ -51,7 +51,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	plan.Release(plan.Held() - gp.Numbers(4, m, m))
 	row := plan.Prediction()
 	row.Run(pass, 1/float64(size))
-	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*gp.Covariances(f.p)))
+	row.Hold(pass.Bytes/int64(size) + gp.Numbers(c, 3*m+2*gp.Covariances(f.p.Likelihood, c)))
 	f.planRows(row, 1, m, d+e)
 	return plan, plan.Check(f.r.Limit())
 }
@@ -84,7 +84,7 @@ const arrays = 8
 
 // planRows counts predictions at so many points.
 func (f *fitting) planRows(plan *gp.Plan, rows float64, m, width int) {
-	c, each := f.p.Outputs(), gp.Covariances(f.p)
+	c, each := f.p.Outputs(), gp.Covariances(f.p.Likelihood, f.p.Outputs())
 	plan.Products(rows * float64(m) * float64(width+c*m+c*each/2))
 	plan.Elements(rows * float64(m*(2*c+4)+2*c*each))
 }

@@ -34,7 +34,6 @@ type posterior struct {
 	network *network       // computes outputs and features
 	wide    *sparseGP      // layer in float64
 	latent  *graph.Batched // see outputs; nil: to be compiled
-	alone   bool           // latent has variances alone
 }
 
 var (
@@ -62,14 +61,10 @@ func inputsOf(z *tensor.Dense, d int, shape tensor.Shape) *tensor.Dense {
 	return graph.Convert(all, z.Dtype())
 }
 
-// prepare compiles what is not compiled yet, for predictions with variances alone if marginal says so.
-func (p *posterior) prepare(marginal bool) (err error) {
+// prepare compiles the network, unless it is compiled.
+func (p *posterior) prepare() (err error) {
 	if p.network == nil {
 		p.network, err = newNetwork(p.net, p.layer.Z.Value.Dtype(), p.input, p.layer.Kernel.Features > 0, p.limit)
-	}
-	if err == nil && (p.latent == nil || p.alone != marginal) {
-		p.wide, p.alone = p.layer.wide(), marginal
-		p.latent, err = p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node { return p.outputs(b, u, marginal) })
 	}
 	return err
 }
@@ -120,18 +115,6 @@ func (p *posterior) writeKnown(b *graph.Builder, prior, cross *graph.Node) *grap
 	return b.Sub(prior, b.Reshape(gain, prior.Shape()...))
 }
 
-// at predicts at points that the network has made.
-func (p *posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
-	var g gp.Gaussian
-	g.ResizeFor(at.n(), p.layer.Kernel.Outputs, p.known != nil, p.alone)
-	g.SetMean(at.g)
-	err := eachPoint(ctx, p.latent, at, func(first, n int, out []*tensor.Dense) error {
-		part := g.Rows(first, n)
-		return p.fill(&part, out, first)
-	})
-	return g, err
-}
-
 // fill writes the covariances and the shares of inputs from number first on, of which out are
 // the nodes of [posterior.outputs].
 func (p *posterior) fill(g *gp.Gaussian, out []*tensor.Dense, first int) error {
@@ -160,7 +143,7 @@ func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(firs
 func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err = p.prepare(false); err == nil {
+	if err = p.prepare(); err == nil {
 		var at points
 		if at, err = p.network.points(ctx, x, 0, untold); err == nil {
 			mean, cov, err = p.joint(at)
@@ -201,11 +184,22 @@ func (p *posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	return dense.Of(graph.Floats(at.g), size), dense.Of(values[0], size, size), nil
 }
 
-// present predicts at points with the parameters of the layer as they are now, with variances alone if marginal says so.
-func (p *posterior) present(ctx context.Context, at points, marginal bool) (gp.Gaussian, error) {
+// present predicts at points with the parameters of the layer as they are now, with variances alone if marginal says so, as in
+// all calls of a fit.
+func (p *posterior) present(ctx context.Context, at points, marginal bool) (g gp.Gaussian, err error) {
 	p.refresh()
-	if err := p.prepare(marginal); err != nil {
-		return gp.Gaussian{}, err
+	if err = p.prepare(); err == nil && p.latent == nil {
+		p.wide = p.layer.wide()
+		p.latent, err = p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node { return p.outputs(b, u, marginal) })
 	}
-	return p.at(ctx, at)
+	if err != nil {
+		return g, err
+	}
+	g.ResizeFor(at.n(), p.layer.Kernel.Outputs, p.known != nil, marginal)
+	g.SetMean(at.g)
+	err = eachPoint(ctx, p.latent, at, func(first, n int, out []*tensor.Dense) error {
+		part := g.Rows(first, n)
+		return p.fill(&part, out, first)
+	})
+	return g, err
 }

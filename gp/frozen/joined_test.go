@@ -1,4 +1,4 @@
-package frozen_test
+package frozen
 
 import (
 	"path/filepath"
@@ -9,10 +9,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/frozen"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/onnx"
 )
@@ -37,7 +35,7 @@ func TestJoined(t *testing.T) {
 			}
 			x, joined := galleryRows(t, f, path+".npz"), 0
 			for _, p := range net.Params() {
-				c, err := frozen.Before(net, f.Form.Input, tensor.Float64, []*graph.Param{p})
+				c, err := Before(net, f.Form.Input, tensor.Float64, []*graph.Param{p})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +62,7 @@ func TestNoJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := func(place int, want string) bool {
-		_, err := frozen.After(net, frozen.Place{Parts: 1, Joined: place}, f.Form.Input, tensor.Float64)
+		_, err := After(net, Place{Parts: 1, Joined: place}, f.Form.Input, tensor.Float64)
 		return err != nil && strings.Contains(err.Error(), want)
 	}
 	steps := 0 // places where a value has the steps on its first axis
@@ -76,13 +74,13 @@ func TestNoJoin(t *testing.T) {
 	if steps == 0 || !refused(-1, "a place behind -1 of") || !refused(1000, "a place behind 1000 of") {
 		t.Errorf("%d places between steps", steps)
 	}
-	if _, err := frozen.After(layers.Sequential{}, frozen.Place{Parts: 1, Joined: 1}, f.Form.Input, tensor.Float64); err == nil || !strings.Contains(err.Error(), "no layer whose values can be joined") {
+	if _, err := After(layers.Sequential{}, Place{Parts: 1, Joined: 1}, f.Form.Input, tensor.Float64); err == nil || !strings.Contains(err.Error(), "no layer whose values can be joined") {
 		t.Errorf("error %v", err)
 	}
 }
 
 // checkJoined compares a network with its two pieces, and the pieces with those of another cut at the same place.
-func checkJoined(t *testing.T, net layers.Network, c *frozen.Cut, x *tensor.Dense, p *graph.Param) {
+func checkJoined(t *testing.T, net layers.Network, c *Cut, x *tensor.Dense, p *graph.Param) {
 	t.Helper()
 	y, err := c.Features(t.Context(), x, gp.Run{})
 	if err != nil {
@@ -92,12 +90,12 @@ func checkJoined(t *testing.T, net layers.Network, c *frozen.Cut, x *tensor.Dens
 		t.Errorf("%s is before the cut at %v", p.Name, c.Place())
 	}
 	part := []*graph.Param{p}
-	got, gotK := outputsAndKernel(t, layers.Part{Network: c.Rest, Chosen: part}, y)
-	want, wantK := outputsAndKernel(t, layers.Part{Network: net, Chosen: part}, x)
+	got, gotK := kernels(t, layers.Part{Network: c.Rest, Chosen: part}, y)
+	want, wantK := kernels(t, layers.Part{Network: net, Chosen: part}, x)
 	if !near(got, want) || !near(gotK, wantK) {
 		t.Errorf("before %s, at %v: outputs %.15g and kernel %.15g, expected %.15g and %.15g", p.Name, c.Place(), got[:2], gotK[:2], want[:2], wantK[:2])
 	}
-	again, err := frozen.After(net, c.Place(), x.Shape()[1:], tensor.Float64)
+	again, err := After(net, c.Place(), x.Shape()[1:], tensor.Float64)
 	if err != nil || again.Fingerprint(nil) != c.Fingerprint(nil) || again.First() != c.First() {
 		t.Errorf("before %s, at %v: another cut at the same place, %v", p.Name, c.Place(), err)
 	}
@@ -106,22 +104,6 @@ func checkJoined(t *testing.T, net layers.Network, c *frozen.Cut, x *tensor.Dens
 // near reports whether numbers agree to 10⁻¹⁰.
 func near(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return max(x-y, y-x) <= 1e-10*max(1, y, -y) })
-}
-
-// outputsAndKernel are the outputs and the tangent kernel at inputs.
-func outputsAndKernel(t *testing.T, net layers.Network, x *tensor.Dense) (outputs, kernel []float64) {
-	t.Helper()
-	b := graph.NewBuilder(x.Dtype())
-	in := b.Input("x", x.Shape()...)
-	f, err := graph.NewBatch(b, in, net.Forward(b, in), jacobian.NTK{Net: net}.Diag(b, in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := f.Run(graph.Floats(x))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return graph.Floats(out[0]), graph.Floats(out[1])
 }
 
 // galleryRows are the inputs of the reference of a network, those of several inputs beside each other.

@@ -177,7 +177,7 @@ func (p *posterior) plan() *gp.Plan {
 	row := plan.Prediction()
 	row.Run(p.cost, 1/float64(p.scan.batch))
 	row.Hold((p.cost.Bytes+p.scratchBytes())/int64(p.scan.batch) + p.marginalBytes(1))
-	if p.scoresByVariance() && p.scan.outputs >= gp.CostlyClasses {
+	if c := p.scan.outputs; p.scoresByVariance() && gp.Covariances(p.evidence.likelihood, c) < c {
 		p.planSpectral(row, 1)
 	} else {
 		p.planMarginals(row, 1)

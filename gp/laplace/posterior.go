@@ -138,7 +138,7 @@ func (p *posterior) EffectiveParameters() float64 { return p.factor.effective(co
 // can.
 func (p *posterior) predict(b batch, g *gp.Gaussian, marginal bool) error {
 	if by, ok := p.predictor.(byVariance); ok && marginal {
-		g.ResizeMarginal(b.count, b.outputs, false)
+		g.ResizeFor(b.count, b.outputs, false, true)
 		if by.variances(b, g.Cov) {
 			g.SetMean(b.program.Value(b.out))
 			kernel.Scale(g.Cov, p.PriorStd()*p.PriorStd(), g.Cov)

@@ -188,26 +188,18 @@ func (e each) Root(w, m, f []float64) {
 }
 
 // LogPredictive implements Likelihood.
-func (e each) LogPredictive(y, mean, cov []float64) float64 {
-	return e.LogMarginal(y, mean, diagonal(cov, len(mean)))
-}
+func (e each) LogPredictive(y, mean, cov []float64) float64 { return e.logs(y, mean, cov, len(mean)+1) }
 
 // LogMarginal implements Likelihood.
-func (e each) LogMarginal(y, mean, variance []float64) float64 {
+func (e each) LogMarginal(y, mean, variance []float64) float64 { return e.logs(y, mean, variance, 1) }
+
+// logs returns the sum over the outputs. Each step-th number of v is a variance.
+func (e each) logs(y, mean, v []float64, step int) float64 {
 	sum, w := 0.0, e.Width()
 	for c, m := range mean {
-		sum += logPredictive(e.Scalar, y[c*w:(c+1)*w], m, variance[c])
+		sum += logPredictive(e.Scalar, y[c*w:(c+1)*w], m, v[c*step])
 	}
 	return sum
-}
-
-// diagonal returns the diagonal of a covariance [C,C].
-func diagonal(cov []float64, c int) []float64 {
-	v := make([]float64, c)
-	for k := range v {
-		v[k] = cov[k*c+k]
-	}
-	return v
 }
 
 // Predict implements Likelihood.

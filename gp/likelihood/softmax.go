@@ -83,15 +83,16 @@ func (Softmax) Root(w, m, f []float64) {
 
 // LogPredictive implements Likelihood: log kernel.Softmax(F)_c with the probit-scaled logits
 // F_c = f_c / √(1 + (π/8) Q_cc), see ProbitLogits.
-func (s Softmax) LogPredictive(y, mean, cov []float64) float64 {
-	return s.LogMarginal(y, mean, diagonal(cov, len(y)))
-}
+func (s Softmax) LogPredictive(y, mean, cov []float64) float64 { return s.log(y, mean, cov, len(y)+1) }
 
 // LogMarginal implements Likelihood.
-func (s Softmax) LogMarginal(y, mean, variance []float64) float64 {
+func (s Softmax) LogMarginal(y, mean, variance []float64) float64 { return s.log(y, mean, variance, 1) }
+
+// log returns log softmax(F)_y. Each step-th number of v is a variance.
+func (s Softmax) log(y, mean, v []float64, step int) float64 {
 	f := make([]float64, len(y))
-	for i, v := range variance {
-		f[i] = mean[i] / math.Sqrt(1+math.Pi/8*v)
+	for i := range f {
+		f[i] = mean[i] / math.Sqrt(1+math.Pi/8*v[i*step])
 	}
 	return s.LogDensity(y, f)
 }

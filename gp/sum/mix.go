@@ -50,7 +50,7 @@ func diagonalsAt(ctx context.Context, p gp.Posterior, x *tensor.Dense, c int) (m
 	if err != nil {
 		return nil, nil, err
 	}
-	err = e.Each(ctx, x, gp.PartRows(c, false), func(_ int, g gp.Gaussian) error {
+	err = e.Each(ctx, x, gp.PartRows(c*c), func(_ int, g gp.Gaussian) error {
 		mean, variance = append(mean, g.Mean...), appendDiagonals(variance, g)
 		return nil
 	})

@@ -153,7 +153,7 @@ func (c *Classification) fill(ctx context.Context, g gp.Gaussian, _ Observation,
 			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.size(), f)
 		}
 	}
-	g, err := settled(g, c.size(), 1, o.First)
+	g, err := settled(g, 1, o.First)
 	if err != nil {
 		return err
 	}

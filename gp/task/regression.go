@@ -286,7 +286,7 @@ func (r *Regression) fill(_ context.Context, g gp.Gaussian, by Observation, o Pr
 // fillAdditive is fill in the units in which the noise adds to the function, see [Prediction.Additive].
 func (r *Regression) fillAdditive(g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error {
 	t, n := r.size(), len(g.Mean)
-	g, err := settled(g, t, cmp.Or(by.NoiseVariance, 1), o.First) // without noise the unit is that of logits
+	g, err := settled(g, cmp.Or(by.NoiseVariance, 1), o.First) // without noise the unit is that of logits
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
 )
 
@@ -22,12 +23,13 @@ func TestClip(t *testing.T) {
 				block[k*c+k] = -1e-9
 			}
 		}
-		is, err := negative(block, c, 1)
+		of := gp.Gaussian{Mean: make([]float64, c), Cov: block}
+		is, err := negative(of, 0, 1)
 		if err != nil || is != slices.Contains(bad, true) {
 			t.Fatalf("negative: %t, error %v", is, err)
 		}
 		before := slices.Clone(block)
-		clip(block, c)
+		clip(of, 0)
 		for i, v := range block {
 			if want := before[i]; bad[i/c] || bad[i%c] {
 				if v != 0 {
@@ -38,9 +40,9 @@ func TestClip(t *testing.T) {
 			}
 		}
 	})
-	_, err := negative([]float64{1, 0, 0, -0.1}, 2, 1)
+	_, err := negative(gp.Gaussian{Mean: make([]float64, 2), Cov: []float64{1, 0, 0, -0.1}}, 0, 1)
 	oneLine(t, err, "a latent variance of -0.1 in the network's units")
-	_, err = negative([]float64{1, math.NaN(), 0, 1}, 2, 1)
+	_, err = negative(gp.Gaussian{Mean: make([]float64, 2), Cov: []float64{1, math.NaN(), 0, 1}}, 0, 1)
 	oneLine(t, err, "the covariance of outputs 0 and 1 is NaN")
 }
 

@@ -77,7 +77,7 @@ func (s *sample) residual(i int, by shape, y []float64, c int) []float64 {
 		out[k] -= centre(right[k+1:], c+1)
 	}
 	scale := 2 * by.length * by.length * max(near[n/2].distance, math.SmallestNonzeroFloat32)
-	gram, room := make([]float64, n*n), make([]float64, distanceRoom)
+	gram, room := make([]float64, n*n), make([]float64, kernel.DistanceRoom(s.d))
 	for a, v := range near {
 		for b, w := range near[:a] {
 			gram[a*n+b] = -kernel.SquaredDistance(s.input(v.at), s.input(w.at), room) / scale

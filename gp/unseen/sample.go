@@ -22,9 +22,6 @@ type sample struct {
 	near [][]neighbour // neighbours of each row of the sample, the nearest first
 }
 
-// distanceRoom is the number of differences that a distance takes at a time.
-const distanceRoom = 256
-
 // neighbour is another row.
 type neighbour struct {
 	at       int     // index in sample.x
@@ -56,7 +53,7 @@ const searchedAtOnce = 16
 
 // neighbours returns the k nearest neighbours of each of some inputs.
 func (s *sample) neighbours(at []int, k int) [][]neighbour {
-	lists, room := make([][]neighbour, len(at)), make([]float64, distanceRoom)
+	lists, room := make([][]neighbour, len(at)), make([]float64, kernel.DistanceRoom(s.d))
 	for j := range s.of {
 		for a, i := range at {
 			if i != j {

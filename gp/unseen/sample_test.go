@@ -21,7 +21,7 @@ func TestNeighbours(t *testing.T) {
 		var all []float64
 		for j := range n {
 			if j != at {
-				all = append(all, kernel.SquaredDistance(s.input(at), s.input(j), make([]float64, distanceRoom)))
+				all = append(all, kernel.SquaredDistance(s.input(at), s.input(j), make([]float64, kernel.DistanceRoom(d))))
 			}
 		}
 		slices.Sort(all)
@@ -30,7 +30,7 @@ func TestNeighbours(t *testing.T) {
 			t.Fatalf("%d neighbours of %d inputs", len(got), n)
 		}
 		for i, v := range got {
-			if v.distance != all[i] || v.at == at || v.distance != kernel.SquaredDistance(s.input(at), s.input(v.at), make([]float64, distanceRoom)) {
+			if v.distance != all[i] || v.at == at || v.distance != kernel.SquaredDistance(s.input(at), s.input(v.at), make([]float64, kernel.DistanceRoom(d))) {
 				t.Errorf("neighbour %d is %+v, expected the distance %g", i, v, all[i])
 			}
 		}

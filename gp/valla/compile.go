@@ -56,7 +56,7 @@ func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, m
 	if mean {
 		nodes = append(nodes, p.net.Forward(b, x))
 	}
-	return graph.NewBatchWithin(limit, b, x, append(nodes, p.kernels(b, x, c.marginal)...)...)
+	return graph.NewBatchWithin(limit, b, x, append(nodes, p.layer.kernels(b, x, c.marginal)...)...)
 }
 
 // Bytes implements gp.Compiled.

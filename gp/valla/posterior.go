@@ -112,9 +112,8 @@ func (p *posterior) builder() *graph.Builder { return graph.NewBuilder(p.layer.Z
 // wideBuilder starts a graph of float64 for a network of whatever element type.
 func wideBuilder() *graph.Builder { return graph.NewConverting(tensor.Float64) }
 
-// kernels writes κ̂ [B,C,C], or its diagonals [B,C] alone, and k̂ [B,C,M] at x.
-func (p *posterior) kernels(b *graph.Builder, x *graph.Node, marginal bool) []*graph.Node {
-	l := p.layer
+// kernels writes κ̂ [B,C,C], or its diagonals [B,C] alone if marginal says so, and k̂ [B,C,M] at x.
+func (l *Layer) kernels(b *graph.Builder, x *graph.Node, marginal bool) []*graph.Node {
 	cross := l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)
 	if marginal {
 		return []*graph.Node{gp.Variances(l.Kernel, b, x), cross}

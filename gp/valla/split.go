@@ -109,7 +109,7 @@ func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit f
 	var g gp.Gaussian
 	c, q := f.Width(0), &predictions{system: p.at}
 	return f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		g.ResizeMarginal(n, c, false)
+		g.ResizeFor(n, c, false, true)
 		q.into(&g)
 		q.rows = q.rows[:0]
 		for i := range n {
@@ -129,7 +129,7 @@ func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
 	write := func(size int) (graph.Pass, error) {
 		b := p.builder()
 		pass := graph.Pass{Builder: b, X: b.Input("x", append([]int{size}, shape[1:]...)...)}
-		if pass.Outputs = p.kernels(b, pass.X, true); b.Err() != nil {
+		if pass.Outputs = p.layer.kernels(b, pass.X, true); b.Err() != nil {
 			return pass, b.Err()
 		}
 		for _, n := range pass.Outputs {

@@ -81,11 +81,10 @@ func (n *natural) temperatures() []float64 {
 // evaluation compiles the network, the diagonals of κ̂ and k̂ for so many inputs of a shape, as many at a
 // time as the memory allows, and returns how many that are.
 func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
-	l := n.layer
 	return batched("the validation of a natural-gradient fit", inputs, (n.memory+1)/2, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(n.dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
-		outputs := []*graph.Node{n.p.Net.Forward(b, x), gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
+		outputs := append([]*graph.Node{n.p.Net.Forward(b, x)}, n.layer.kernels(b, x, true)...)
 		return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
 	})
 }

@@ -55,15 +55,6 @@ func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (
 	return m, nil
 }
 
-// diagonals picks the diagonals [n·C] of matrices [n,C,C].
-func diagonals(v []float64, c int) []float64 {
-	out := make([]float64, len(v)/c)
-	for i := range out {
-		out[i] = v[i*c+i%c]
-	}
-	return out
-}
-
 // leastJitter is what K_z gets in any case: in float32 its rounding alone makes it
 // indefinite.
 func leastJitter(dt tensor.Dtype) float64 {

@@ -13,7 +13,7 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 		return gp.Written{}, err
 	}
 	mean := p.net.Forward(w.Net, w.X)
-	kernels := p.kernels(w.Net, w.X, false)
+	kernels := p.layer.kernels(w.Net, w.X, false)
 	g := gp.Written{Mean: w.Carry(mean)}
 	if err := w.Err(); err != nil {
 		return g, err

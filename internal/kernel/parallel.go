@@ -128,6 +128,15 @@ func Parts(units, amount, least int) int {
 	return max(1, min(partsPerThread*Threads(), units, amount/least))
 }
 
+// Span is a Job of N items, of which a part does its share in one go.
+type Span struct {
+	N int                // number of items
+	F func(from, to int) // does the items from … to−1
+}
+
+// Run implements Job.
+func (s Span) Run(part, parts int) { s.F(s.N*part/parts, s.N*(part+1)/parts) }
+
 // Parallel runs j.Run(i, parts) for every i in 0..parts-1 on the workers and
 // the calling goroutine, and returns when all are done. A nested call, and a
 // call made while another goroutine's job is running, runs its parts one after

@@ -78,10 +78,7 @@ func parsing(text []byte) float64 {
 // answerBytes returns the memory of an answer for n rows, where numbers is how many numbers the outputs have, each of which
 // takes size bytes.
 func (v *version) answerBytes(n int, numbers, size float64) float64 {
-	c, each := float64(v.outputs), float64(v.outputs)
-	if v.classes() != nil && v.outputs >= gp.CostlyClasses { // variances alone
-		each = 1
-	}
+	c, each := float64(v.outputs), float64(gp.Covariances(v.model.Task.Likelihood(), v.outputs))
 	row := float64(v.width())*inputBytes + (c+c*each)*latentBytes + c*predictionBytes
 	return float64(n)*row + numbers*size
 }

@@ -229,6 +229,9 @@ type Cost struct {
 	Needed Operations `json:"needed,omitzero"` // what the work needs at least; zero where that is not known
 }
 
+// MadeNote is the note of cells whose rows were made in place of a data set that is not there.
+const MadeNote = "made rows"
+
 // Operations are floating-point operations of products, by the type of their numbers.
 type Operations struct {
 	Double float64 `json:"float64,omitempty"` // of float64

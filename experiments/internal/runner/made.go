@@ -9,11 +9,9 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/holdout"
 )
-
-// madeNote is the note of cells with made rows.
-const madeNote = "made rows"
 
 // sizes are the sizes of a data set for which made rows can stand.
 type sizes struct {
@@ -45,7 +43,7 @@ func made(name string, fraction float64, seed uint64) (*problem, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: no rows can be made in its place", name)
 	}
-	p, rng := &problem{name: name, classes: len(s.input) == 3, note: madeNote}, rand.New(rand.NewPCG(1, seed))
+	p, rng := &problem{name: name, classes: len(s.input) == 3, note: result.MadeNote}, rand.New(rand.NewPCG(1, seed))
 	if p.classes {
 		c := newMadeClasses(s.input, rng)
 		held := c.images(s.held, rng)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/holdout"
 )
@@ -53,7 +54,7 @@ func TestMadeTable(t *testing.T) {
 	b, _ := made("yacht", 0.1, 3)
 	c, _ := made("yacht", 0.1, 4)
 	s := madeSizes["yacht"]
-	if a.held == nil || a.train.N()+a.held.N() != s.train || a.test.N() != s.test || a.classes || a.note != madeNote {
+	if a.held == nil || a.train.N()+a.held.N() != s.train || a.test.N() != s.test || a.classes || a.note != result.MadeNote {
 		t.Errorf("%d, %d and %d rows", a.train.N(), a.held.N(), a.test.N())
 	}
 	if x := a.train.X.Float64s(); !slices.Equal(x, b.train.X.Float64s()) || slices.Equal(x, c.train.X.Float64s()) {

@@ -27,6 +27,15 @@ const (
 	patience      = 100 * time.Microsecond
 	mostDoublings = 5
 
+	// A worker that has taken a part and then lost its processor to another program holds up the caller. A
+	// caller that waits for workers longer than heldUp, and than tardy times what it took for its own parts, has met
+	// this case. It then runs jobs alone for rest times the wait, and for mostAlone at most, so that
+	// on a busy machine it waits for a small share of the time.
+	heldUp    = 500 * time.Microsecond
+	tardy     = 2
+	rest      = 10
+	mostAlone = 10 * time.Second
+
 	// looks is the number of times that a waiting thread looks for work before it reads the clock.
 	looks = 256
 )
@@ -43,6 +52,7 @@ var pool struct {
 
 	// Only the goroutine that has taken the pool uses these.
 	own    int           // parts of the job that the caller took
+	begin  time.Duration // when the job began
 	total  int64         // parts that workers have finished, or will have when the job is done
 	missed time.Duration // spent on jobs that lacked workers, since the last wake-up
 
@@ -53,7 +63,9 @@ var pool struct {
 	_    [128]byte    // separates cache lines
 	done atomic.Int64 // parts that workers have finished
 	late atomic.Int64 // doublings of patience
-	_    [128]byte    // separates cache lines
+
+	alone atomic.Int64 // until when jobs run on their callers alone
+	_     [128]byte    // separates cache lines
 }
 
 // A state holds the number of workers that may take parts of the job, the number of parts, and
@@ -152,7 +164,8 @@ const long = math.MaxInt32
 // are woken only for a long job, or for many short jobs in a row.
 func Share(parts, cost int, j Job) {
 	threads := Threads()
-	if parts <= 1 || parts > maxParts || threads <= 1 || !pool.taken.CompareAndSwap(false, true) {
+	begin := time.Since(start)
+	if parts <= 1 || parts > maxParts || threads <= 1 || int64(begin) < pool.alone.Load() || !pool.taken.CompareAndSwap(false, true) {
 		for i := range parts {
 			j.Run(i, parts)
 		}
@@ -161,14 +174,14 @@ func Share(parts, cost int, j Job) {
 	defer finish()
 	helpers := min(parts, threads) - 1
 	engage(helpers)
-	pool.job, pool.own = j, 0
+	pool.job, pool.own, pool.begin = j, 0, begin
 	pool.state.Store(stateOf(helpers, parts, 0))
 	if sleeper(helpers) == nil || hurry(helpers, time.Duration(cost)) {
 		for runPart() {
 		}
 		return
 	}
-	begin := time.Since(start)
+	begin = time.Since(start)
 	for runPart() {
 	}
 	pool.missed += time.Since(start) - begin
@@ -235,14 +248,39 @@ func finish() {
 		_, _, taken = split(pool.state.Swap(0))
 	}
 	pool.total += int64(taken - pool.own)
+	await()
+	pool.job = nil
+	pool.taken.Store(false)
+}
+
+// await waits until the workers have finished their parts.
+func await() {
+	since := time.Duration(0)
 	for i := 1; pool.done.Load() != pool.total; i++ {
-		if pause(); i%(8*looks) == 0 {
+		if pause(); i%looks != 0 {
+			continue
+		}
+		now := time.Since(start)
+		switch {
+		case since == 0:
+			since = now
+		case now-since > heldUp:
+			time.Sleep(heldUp / 10) // frees the processor, to which the system can move a worker
+		case i%(8*looks) == 0:
 			runtime.Gosched()
 			yield() // to a worker that another program or this thread holds up
 		}
 	}
-	pool.job = nil
-	pool.taken.Store(false)
+	if since > 0 {
+		waited(since, time.Since(start))
+	}
+}
+
+// waited notes that the caller of the job has waited for workers, and until when.
+func waited(since, now time.Duration) {
+	if wait := now - since; wait > heldUp && wait > tardy*(since-pool.begin) {
+		pool.alone.Store(int64(now + min(rest*wait, mostAlone)))
+	}
 }
 
 // loop runs parts of jobs, and sleeps where there are none.

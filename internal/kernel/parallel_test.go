@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,6 +116,41 @@ func TestParallelSurvivesPanicOfCaller(t *testing.T) {
 	if pool.taken.Load() {
 		t.Fatal("the workers were not freed")
 	}
+}
+
+// slowWorkers sleeps in the parts that run on workers, as if another program had taken the processor, and counts these parts.
+type slowWorkers struct{ parts *atomic.Int64 }
+
+func (s slowWorkers) Run(int, int) {
+	if bytes.Contains(debug.Stack(), []byte("(*worker).loop")) {
+		s.parts.Add(1)
+		time.Sleep(20 * time.Millisecond)
+		return
+	}
+	for begin := time.Now(); time.Since(begin) < 20*time.Microsecond; { // leaves parts to a worker
+	}
+}
+
+// A worker that holds up the caller gets no parts for a while, and then again.
+func TestParallelAvoidsSlowWorkers(t *testing.T) {
+	defer SetThreads(0)
+	SetThreads(2)
+	pool.alone.Store(0)
+	s := slowWorkers{new(atomic.Int64)}
+	for pool.alone.Load() == 0 {
+		Parallel(50, s)
+	}
+	until := time.Duration(pool.alone.Load())
+	for time.Since(start) < until {
+		before := s.parts.Load()
+		if Parallel(10, s); s.parts.Load() > before && time.Since(start) < until {
+			t.Fatal("a slow worker got a part")
+		}
+	}
+	for before := s.parts.Load(); s.parts.Load() == before; {
+		Parallel(50, s)
+	}
+	pool.alone.Store(0)
 }
 
 func TestThreadsAgree(t *testing.T) {

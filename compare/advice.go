@@ -99,10 +99,10 @@ func (c *Comparison) free() (out []Result) {
 // much is how many times cheaper a posterior must be to be preferred to a posterior with a smaller NLL.
 const much = 4
 
-// cheaper reports whether the fit of r takes much less time than the fit of another result, where a second
+// cheaper reports whether the fit of r takes much less processor time than the fit of another result, where a second
 // counts as nothing, and a prediction not much more time.
 func (r Result) cheaper(than Result) bool {
-	return much*max(1, r.FitSeconds) < than.FitSeconds && r.MicrosPerRow < much*max(1, than.MicrosPerRow)
+	return much*max(1, r.FitCPU) < than.FitCPU && r.MicrosPerRow < much*max(1, than.MicrosPerRow)
 }
 
 // holds reports whether the intervals of a result hold their level, as far as the rows tell. The NLL alone

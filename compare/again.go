@@ -56,24 +56,24 @@ type trainedAgain struct {
 
 // again returns the model of a rival, which is the same for all folds: it sees no rows that choose or judge, except that
 // held-out rows end its training as they ended that of the network.
-func (c *contest) again(ctx context.Context, one contender) (m *valla.Model, bytes int64, err error) {
+func (c *contest) again(ctx context.Context, one contender) (m *valla.Model, took cost, err error) {
 	if done, ok := c.trainings[one.name]; ok {
-		return done.model, 0, nil
+		return done.model, cost{}, nil
 	}
 	o, err := c.m.Trained()
 	if err == nil {
 		err = one.again.change(&o)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, cost{}, err
 	}
 	start := time.Now()
 	o.OnProgress = c.progress(one.label)
-	bytes = peak(func() { m, err = valla.Train(ctx, c.set, o) })
+	took = costOf(func() { m, err = valla.Train(ctx, c.set, o) })
 	if err == nil {
 		c.trainings[one.name] = trainedAgain{m, time.Since(start).Seconds()}
 	}
-	return m, bytes, err
+	return m, took, err
 }
 
 // progress returns a function that reports the progress of a contender.

@@ -57,13 +57,13 @@ type Comparison struct {
 	// below the Level by more than two standard errors. Where another contender is better than the default method by two
 	// standard errors, or the default method is no contender, the contender with the smallest NLL takes its place. The
 	// network alone is simplest, then come calibrations, then posteriors. A posterior is simpler than another one if its fit
-	// takes less than a quarter of the time. A calibration costs nothing: it is preferred to the network alone where it is
+	// takes less than a quarter of the processor time. A calibration costs nothing: it is preferred to the network alone where it is
 	// better by one standard error.
 	Recommended string `json:"recommended"`
 	Advice      string `json:"advice"` // the recommendation in a sentence
 }
 
-// Result says how a contender has done. Times are wall times, whatever else the machine did.
+// Result says how a contender has done. Times without a word are wall times, whatever else the machine did.
 type Result struct {
 	Name  string `json:"name"`  // see [Names]
 	Label string `json:"label"` // as in a table of scores
@@ -90,9 +90,10 @@ type Result struct {
 	// targets and where there are no intervals.
 	IntervalScore *float64 `json:"interval_score,omitempty"`
 
-	FitSeconds   float64 `json:"fit_seconds"`    // of one fit, training or calibration; 0 for the network alone
-	FitBytes     int64   `json:"fit_bytes"`      // most bytes that objects of a fit took at once; 0 where there is no fit
-	MicrosPerRow float64 `json:"micros_per_row"` // microseconds of a prediction
+	FitSeconds   float64 `json:"fit_seconds"`     // of one fit, training or calibration; 0 for the network alone
+	FitCPU       float64 `json:"fit_cpu_seconds"` // processor time of the longest fit, which other programs hardly change; 0 where there is no fit
+	FitBytes     int64   `json:"fit_bytes"`       // most bytes that objects of a fit took at once; 0 where there is no fit
+	MicrosPerRow float64 `json:"micros_per_row"`  // microseconds of a prediction
 
 	nlls    []float64 // of the rows that judge [n]
 	spans   spans     // intervals of the rows that judge, where there is an IntervalScore

@@ -285,7 +285,7 @@ func TestCompareLeavesOut(t *testing.T) {
 // TestAdvice: what loses little for sure is told by simplicity, then by much less time; the default is the choice where rows do not tell.
 func TestAdvice(t *testing.T) {
 	result := func(name string, simpler int, took, nll, scatter float64) Result {
-		r := Result{Name: name, Label: strings.ToUpper(name), simpler: simpler, FitSeconds: took, NLL: nll}
+		r := Result{Name: name, Label: strings.ToUpper(name), simpler: simpler, FitSeconds: took, FitCPU: took, NLL: nll}
 		for i := range 100 { // differences between results have the standard error scatter/10, about
 			r.nlls = append(r.nlls, nll+scatter*math.Sqrt2*math.Sin(float64(i)*math.Pi/2+math.Pi/4))
 		}
@@ -324,7 +324,7 @@ func TestAdvice(t *testing.T) {
 func TestPeak(t *testing.T) {
 	before := make([]float64, 1<<20)
 	var held []float64
-	if got := peak(func() { held = make([]float64, 1<<18) }); got < 1<<21 || got > 1<<22 {
+	if got := costOf(func() { held = make([]float64, 1<<18) }).bytes; got < 1<<21 || got > 1<<22 {
 		t.Errorf("%d bytes of %d", got, 8*len(held))
 	}
 	_ = before[0]

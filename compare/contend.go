@@ -25,11 +25,11 @@ func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
 	scorer, width := c.m.Task.Scorer(), coverage.Tally{Level: c.o.Level}
 	var last *valla.Model
 	for i, f := range c.folds {
-		m, bytes, err := c.make(ctx, one, f, i)
+		m, took, err := c.make(ctx, one, f, i)
 		if err != nil {
 			return out, err
 		}
-		last, out.FitBytes = m, max(out.FitBytes, bytes)
+		last, out.FitBytes, out.FitCPU = m, max(out.FitBytes, took.bytes), max(out.FitCPU, took.seconds)
 		c.label(&out, one, m)
 		p, err := m.Predict(ctx, f.judge.X, valla.PredictOptions{})
 		if err != nil {
@@ -70,16 +70,16 @@ func (c *contest) label(out *Result, one contender, m *valla.Model) {
 	}
 }
 
-// make returns the model of a contender by the rows of fold i, and the memory that its fit took.
-func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *valla.Model, bytes int64, err error) {
+// make returns the model of a contender by the rows of fold i, and what its fit took.
+func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *valla.Model, took cost, err error) {
 	switch {
 	case one.calibration != "":
 		m, err = c.m.Calibrate(ctx, f.choose, valla.CalibrateOptions{Method: one.calibration})
-		return m, 0, err
+		return m, cost{}, err
 	case one.again != nil:
 		return c.again(ctx, one)
 	case one.settings == nil:
-		return c.m, 0, ctx.Err()
+		return c.m, cost{}, ctx.Err()
 	}
 	o := c.fitOptions(f)
 	o.Settings = one.settings
@@ -90,8 +90,8 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *va
 		}
 		o.OnProgress = func(p train.Progress) { report(label, p) }
 	}
-	bytes = peak(func() { m, err = c.m.Fit(ctx, c.train, o) })
-	return m, bytes, err
+	took = costOf(func() { m, err = c.m.Fit(ctx, c.train, o) })
+	return m, took, err
 }
 
 const (

@@ -4,16 +4,23 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"time"
+
+	"github.com/go-valla/valla/internal/cputime"
 )
 
 // peakEvery is the time between two looks at the memory.
 const peakEvery = 5 * time.Millisecond
 
-// peak calls f and returns the most bytes that objects on the heap took meanwhile, less the bytes that they
-// took before. Objects that are no longer used count until the runtime has collected them.
-func peak(f func()) int64 {
+// cost is what a fit took.
+type cost struct {
+	bytes   int64   // the most that objects on the heap took meanwhile, less what they took before
+	seconds float64 // of processor time
+}
+
+// costOf calls f and returns what it took. Objects that are no longer used count until the runtime has collected them.
+func costOf(f func()) cost {
 	runtime.GC()
-	before := heap()
+	before, start := heap(), cputime.Seconds()
 	most, done, ended := before, make(chan struct{}), make(chan int64)
 	go func() {
 		tick := time.NewTicker(peakEvery)
@@ -29,8 +36,9 @@ func peak(f func()) int64 {
 		}
 	}()
 	f()
+	seconds := cputime.Seconds() - start
 	done <- struct{}{}
-	return <-ended - before
+	return cost{<-ended - before, seconds}
 }
 
 // heap returns the number of bytes of objects on the heap.

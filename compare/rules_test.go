@@ -108,25 +108,25 @@ func TestContenders(t *testing.T) {
 	}
 }
 
-// TestCheaper: a posterior is cheaper if its fit takes less than a quarter of the time and its prediction not more
+// TestCheaper: a posterior is cheaper if its fit takes less than a quarter of the processor time and its prediction not more
 // than four times as long.
 func TestCheaper(t *testing.T) {
-	slow := Result{FitSeconds: 100, MicrosPerRow: 2}
+	slow := Result{FitCPU: 100, MicrosPerRow: 2}
 	for _, c := range []struct {
 		r    Result
 		want bool
 	}{
-		{Result{FitSeconds: 24, MicrosPerRow: 2}, true},
-		{Result{FitSeconds: 25, MicrosPerRow: 2}, false},
-		{Result{FitSeconds: 24, MicrosPerRow: 8}, false},
-		{Result{FitSeconds: 0, MicrosPerRow: 7.9}, true},
-		{Result{FitSeconds: 100, MicrosPerRow: .1}, false},
+		{Result{FitCPU: 24, MicrosPerRow: 2}, true},
+		{Result{FitCPU: 25, MicrosPerRow: 2}, false},
+		{Result{FitCPU: 24, MicrosPerRow: 8}, false},
+		{Result{FitCPU: 0, MicrosPerRow: 7.9}, true},
+		{Result{FitCPU: 100, MicrosPerRow: .1}, false},
 	} {
 		if got := c.r.cheaper(slow); got != c.want {
 			t.Errorf("%+v is cheaper: %t", c.r, got)
 		}
 	}
-	if (Result{FitSeconds: 0.001}).cheaper(Result{FitSeconds: 3}) {
+	if (Result{FitCPU: 0.001}).cheaper(Result{FitCPU: 3}) {
 		t.Error("a second counts")
 	}
 }

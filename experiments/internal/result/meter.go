@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/cputime"
 	"github.com/go-valla/valla/internal/ram"
 )
 
@@ -22,7 +23,7 @@ type Meter struct {
 func StartMeter() Meter {
 	debug.FreeOSMemory()
 	exact := resetPeak()
-	return Meter{start: time.Now(), cpu: cpuSeconds(), exact: exact}
+	return Meter{start: time.Now(), cpu: cputime.Seconds(), exact: exact}
 }
 
 // Cost returns the cost since the start.
@@ -31,7 +32,7 @@ func (m Meter) Cost() Cost {
 	if !m.exact || peak == 0 {
 		peak = ram.Taken()
 	}
-	return Cost{Wall: time.Since(m.start).Seconds(), CPU: cpuSeconds() - m.cpu, Peak: peak, Runs: 1, Cores: runtime.GOMAXPROCS(0)}
+	return Cost{Wall: time.Since(m.start).Seconds(), CPU: cputime.Seconds() - m.cpu, Peak: peak, Runs: 1, Cores: runtime.GOMAXPROCS(0)}
 }
 
 // resetPeak sets the high-water mark of resident memory to the memory that is resident now.

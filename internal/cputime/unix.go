@@ -1,11 +1,11 @@
 //go:build unix
 
-package result
+package cputime
 
 import "syscall"
 
-// cpuSeconds is the processor time of all threads so far, user and system.
-func cpuSeconds() float64 {
+// Seconds is the processor time of all threads so far, user and system.
+func Seconds() float64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,11 +1,11 @@
 //go:build !unix
 
-package result
+package cputime
 
 import "runtime/metrics"
 
-// cpuSeconds is the processor time of Go code so far, as the runtime estimates it.
-func cpuSeconds() float64 {
+// Seconds is the processor time of Go code so far, as the runtime estimates it.
+func Seconds() float64 {
 	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}
 	metrics.Read(s)
 	return s[0].Value.Float64()

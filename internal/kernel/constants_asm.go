@@ -7,7 +7,7 @@ import "math"
 // The assembly reads these tables, one constant per vector, in the order of
 // elementary_*.h.
 var (
-	constants32 [42][16]float32
+	constants32 [57][16]float32
 	constants64 [42][8]float64
 )
 
@@ -50,6 +50,9 @@ func init() {
 	for i, v := range logCoefficients32 {
 		fill(constants32[33+i][:], v)
 	}
+	for i, v := range erfCoefficients32 {
+		fill(constants32[42+i][:], v)
+	}
 }
 
 func fill[T Float](s []T, v T) {
@@ -81,5 +84,12 @@ var (
 	logCoefficients32 = [...]float32{
 		0.66666666273212781761, 0.40000313644683072112, 0.28532545003481562517,
 		0.23751341765880342246,
+	}
+	// The error function is x + x·P(x²) up to 0.927734375 and 1 − exp(−x − x·Q(x)) above, with the coefficients of Norbert
+	// Juffa's erff. The last two numbers are the split and a number whose result is 1.
+	erfCoefficients32 = [...]float32{
+		-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1, 1.28379166e-1,
+		-1.72853470e-5, 3.83197126e-4, -3.88396438e-3, 2.42546219e-2, -1.06777877e-1, -6.34846687e-1, -1.28717512e-1,
+		0.927734375, 4,
 	}
 )

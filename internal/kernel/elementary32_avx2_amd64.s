@@ -4,7 +4,8 @@
 #include "avx2_amd64.h"
 #include "polynomials32_amd64.h"
 #include "elementary_amd64.h"
+#include "erf32_amd64.h"
 
 // func elementary32AVX2(dst, src *float32, n int, f elementary)
 TEXT ·elementary32AVX2(SB), NOSPLIT, $0-32
-	ELEMENTARY
+	ELEMENTARY32

@@ -20,7 +20,7 @@ func elementary64AVX512(dst, src *float64, n int, f elementary)
 // has to use the plain loop.
 func fastElementary[T Float](f elementary, dst, src []T) bool {
 	n := len(dst)
-	if n == 0 || simd == none || f >= sinOf {
+	if single := sizeOf[T]() == 4; n == 0 || simd == none || f >= sinOf && !(f == erfOf && single) {
 		return false
 	}
 	switch {

@@ -18,6 +18,7 @@ const (
 	sigmoidOf
 	sinOf // sinOf and cosOf have no assembly
 	cosOf
+	erfOf // has assembly in float32 on amd64
 )
 
 // definitions are the functions that the plain loops call.
@@ -85,7 +86,9 @@ func Sigmoid[T Float](dst, src []T) { elementwise(sigmoidOf, dst, src) }
 // Erf computes the error function.
 func Erf[T Float](dst, src []T) {
 	checkLength(len(dst), len(src))
-	erf(dst, src)
+	if !fastElementary(erfOf, dst, src) {
+		erf(dst, src)
+	}
 }
 
 // Sin computes the sine of x in radians.

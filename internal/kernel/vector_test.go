@@ -354,3 +354,28 @@ func testAllocs[T Float](t *testing.T) {
 		}
 	}
 }
+
+// TestErf32 compares every 1009th number of float32, of both signs, with math.Erf, NaN among them.
+func TestErf32(t *testing.T) {
+	var src []float32
+	for bits := uint32(0); bits <= 0x7fc00000; bits += 1009 {
+		src = append(src, math.Float32frombits(bits), -math.Float32frombits(bits))
+	}
+	everyLevel(t, func(t *testing.T) {
+		dst := make([]float32, len(src))
+		Erf(dst, src)
+		worst, at := 0.0, float32(0)
+		for i, x := range src {
+			if d := ulps(dst[i], math.Erf(float64(x))); worse(d, worst) {
+				worst, at = d, x
+			}
+			if x == x && math.Signbit(float64(dst[i])) != math.Signbit(float64(x)) {
+				t.Fatalf("erf(%v) is %v, of another sign", x, dst[i])
+			}
+		}
+		t.Logf("%.2f ulp at %v", worst, at)
+		if !(worst <= 1) {
+			t.Errorf("erf(%v) is %.2f ulp away from %v", at, worst, math.Erf(float64(at)))
+		}
+	})
+}

@@ -42,7 +42,7 @@ func galleryOptions(name string) valla.WeightOptions {
 }
 
 // galleryClasses are the networks of the gallery whose outputs are logits.
-var galleryClasses = []string{"classes", "logit", "cnn", "resnet", "mobile", "gru", "text", "vit", "mixer"}
+var galleryClasses = []string{"classes", "logit", "cnn", "resnet", "mobile", "gru", "text", "vit", "first", "mixer"}
 
 // galleryNames are the networks of a short test; a long one takes all.
 var galleryNames = []string{"logit", "variance", "embeddings", "both", "graph"}

@@ -47,6 +47,9 @@ func matMul(c *call) []value {
 		c.failf("a product of two constants")
 	}
 	x, y := c.node(0), c.node(1)
+	if w := c.value(1); x.Dims() > 1 && w.origin != nil && slices.Equal(w.perm, []int{1, 0}) {
+		return nodes(c.made(c.b.MatMul(x, w.origin, false, true))) // with weights, derivatives are outer products
+	}
 	rowVector, columnVector := x.Dims() == 1, y.Dims() == 1
 	if rowVector {
 		x = c.b.Reshape(x, 1, x.Shape()[0])

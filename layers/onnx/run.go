@@ -41,8 +41,18 @@ func (v value) shape() []int {
 
 // run writes the graph for the inputs x [B,...] into b's graph and returns the output. array
 // returns the node of an array of weights. seen, if not nil, is called with the number of each
-// node and the node's outputs.
+// node and the node's outputs. Of a value of which the output takes a part along an axis, such as one token, the part alone
+// is computed.
 func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
+	y, err := g.write(b, x, array, seen)
+	if err != nil {
+		return nil, err
+	}
+	return b.Narrow(y), b.Err()
+}
+
+// write is run with all that the file computes.
+func (g Graph) write(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
@@ -77,7 +87,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 		return nil, fmt.Errorf("the output %q does not depend on the input and the weights", g.Output)
 	}
 	if n := y.node; n.Dims() == 1 && n.Shape()[0] == x.Shape()[0] { // one number for each example
-		return b.Reshape(y.node, y.node.Shape()[0], 1), b.Err()
+		return b.Reshape(n, n.Shape()[0], 1), b.Err()
 	}
 	return y.node, b.Err()
 }

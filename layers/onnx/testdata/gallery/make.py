@@ -190,6 +190,48 @@ def vit():
     return net, [image(3)]
 
 
+def first():
+    """A BERT of two blocks with a mask and LoRA, which classifies by its first word."""
+    def block(m, h, seen):
+        q, k, v = m.q(h) + m.up(m.down(h)), m.k(h), m.v(h)
+        a = (heads(q, 2) @ heads(k, 2).transpose(-2, -1) / 2 + seen).softmax(-1)
+        h = m.n1(h + m.proj((a @ heads(v, 2)).transpose(1, 2).flatten(2)))
+        return m.n2(h + m.b(F.gelu(m.a(h))))
+
+    def f(m, t):
+        h, seen = m.n(m.words(t) + m.places), torch.where(t == 0, -1e4, 0.)[:, None, None, :]
+        for b in m.blocks:
+            h = b(h, seen)
+        return m.out(torch.tanh(m.pool(h[:, 0])))
+    t = tokens()
+    t[1:, -1], t[3, -3:] = 0, 0
+    blocks = [Net(block, q=nn.Linear(8, 8), down=nn.Linear(8, 2, bias=False), up=nn.Linear(2, 8, bias=False), k=nn.Linear(8, 8), v=nn.Linear(8, 8),
+                  proj=nn.Linear(8, 8), n1=nn.LayerNorm(8), a=nn.Linear(8, 16), b=nn.Linear(16, 8), n2=nn.LayerNorm(8)) for _ in range(2)]
+    return Net(f, words=nn.Embedding(20, 8), n=nn.LayerNorm(8), blocks=nn.ModuleList(blocks), pool=nn.Linear(8, 8), out=nn.Linear(8, 2), places=None), [t]
+
+
+def last():
+    """A causal transformer with the norms before attention and dense layers and a learned bias of scores, which ends in a slice of the last step."""
+    def block(m, h, hidden):
+        x = m.n1(h)
+        a = (heads(m.q(x), 2) @ heads(m.k(x), 2).transpose(-2, -1) / 2 + m.near + hidden).softmax(-1)
+        h = h + m.proj((a @ heads(m.v(x), 2)).transpose(1, 2).flatten(2))
+        return h + m.b(F.gelu(m.a(m.n2(h))))
+
+    def f(m, x):
+        h = m.inn(x)
+        for b in m.blocks:
+            h = b(h, m.hidden)
+        return m.out(m.n(h)[:, -1:]).flatten(1)
+    blocks = [Net(block, q=nn.Linear(8, 8), k=nn.Linear(8, 8), v=nn.Linear(8, 8), proj=nn.Linear(8, 8), n1=nn.LayerNorm(8), a=nn.Linear(8, 16),
+                  b=nn.Linear(16, 8), n2=nn.LayerNorm(8)) for _ in range(2)]
+    for b in blocks:
+        b.near = nn.Parameter(torch.randn(2, 6, 6))
+    net = Net(f, inn=nn.Linear(4, 8), blocks=nn.ModuleList(blocks), n=nn.LayerNorm(8), out=nn.Linear(8, 2))
+    net.hidden = nn.Parameter(torch.full((6, 6), -1e4).triu(1), requires_grad=True)
+    return net, [torch.randn(N, 6, 4)]
+
+
 def mixer():
     def f(m, x):
         h = m.patches(x).flatten(2).transpose(1, 2)
@@ -234,6 +276,7 @@ gallery = {
     "mobile": mobile, "groupnorm": groupnorm, "unet": unet, "conv1d": convolution1d, "lstm": lstm, "gru": gru, "tagger": tagger,
     "text": lambda: with_places(text(), 6, 16), "einsum": einsum, "vit": lambda: with_places(vit(), 5, 8), "mixer": mixer, "gated": gated,
     "graph": graphnet, "both": both, "masked": masked,
+    "first": lambda: with_places(first(), 6, 8), "last": last,
 }
 inputs = {"variance": ["x"], "embeddings": ["x", "day", "shop"], "graph": ["neighbours", "features"], "both": ["image", "columns"],
           "masked": ["words", "mask", "length"]}

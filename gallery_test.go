@@ -234,3 +234,37 @@ func checkGalleryMeans(t *testing.T, method string, m *valla.Model, set *data.Se
 		}
 	}
 }
+
+// TestEarlierTransformer: a file of an earlier version, whose posterior belongs to the derivatives of all tokens, predicts as that
+// version did.
+func TestEarlierTransformer(t *testing.T) {
+	path := filepath.Join("testdata", "format2_cls_transformer_kfac.valla")
+	m, err := valla.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, set, y := gallery(t, "vit")
+	p, err := m.Predict(t.Context(), data.TakeRows(set.X, []int{0, 1, 2, 3, 4}), valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path + ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, c := strings.Split(strings.TrimSpace(string(text)), "\n")[1:], y.Shape()[1]
+	if len(lines) != 5 {
+		t.Fatalf("%d rows, want 5", len(lines))
+	}
+	for i, line := range lines {
+		want := make([]float64, c+1)
+		if _, err := fmt.Sscanf(line, "%g,%g,%g,%g", &want[0], &want[1], &want[2], &want[3]); err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range p.Probs[i*c : (i+1)*c] {
+			if math.Abs(v-want[1+k]) > 1e-9 {
+				t.Errorf("row %d: probability %d is %v, want %v", i, k, v, want[1+k])
+			}
+		}
+	}
+}

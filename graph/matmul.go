@@ -84,22 +84,17 @@ func (r matMul) RowWise(batched []bool, in []tensor.Shape) bool {
 }
 
 // RowPullback: h = a·W has, per example, the Jacobian row a⊗δ in W's own layout, or the sum
-// over the rows of a, if there are several.
+// over the rows of a.
 func (r matMul) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
-	if i != 1 || r.transA || in[1].Dims() > 2 {
+	switch {
+	case i != 1 || r.transA || in[1].Dims() > 2:
 		return Outer{}, false
+	case in[0].Dims() > 2:
+		return Outer{Right: r.sums(b, in[0], ct)}, true
+	case r.transB:
+		return Outer{Left: ct, Right: in[0]}, true
 	}
-	a := in[0]
-	if s := a.Shape(); size(s[:len(s)-1]) > s[0] {
-		return Outer{Right: r.sums(b, a, ct)}, true
-	}
-	if a.Dims() > 2 {
-		a, ct = b.matrix(a), b.matrix(ct)
-	}
-	if r.transB {
-		return Outer{Left: ct, Right: a}, true
-	}
-	return Outer{Left: a, Right: ct}, true
+	return Outer{Left: in[0], Right: ct}, true
 }
 
 // sums returns for each row r of the cotangent ct [examples·per,…,n] the sum of a⊗δ over the

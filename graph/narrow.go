@@ -202,7 +202,22 @@ func (w *narrowing) make(n *Node) *Node {
 	if w.whole[n] && slices.Equal(in, Children(n)) {
 		return n
 	}
-	return w.b.Apply(op, in...)
+	return w.b.rebuilt(op, in)
+}
+
+// rebuilt is Apply, but a stack of single rows is multiplied by one matrix as the matrix of these rows, whose derivatives are
+// outer products.
+func (b *Builder) rebuilt(op Op, in []*Node) *Node {
+	if r, ok := op.(matMul); ok && b.err == nil && r.shared(shapes(in)) {
+		if s := in[0].Shape().Clone(); size(s[:len(s)-1]) == s[0] {
+			y := b.Apply(op, b.matrix(in[0]), in[1])
+			if b.err == nil {
+				s[len(s)-1] = y.Shape()[1]
+			}
+			return b.Reshape(y, s...)
+		}
+	}
+	return b.Apply(op, in...)
 }
 
 // part returns what want asked for.

@@ -82,7 +82,7 @@ func (p PoolSteps) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	default:
 		x = b.Scale(b.SumAxis(x, 1), 1/float64(s[1]))
 	}
-	return b.Narrow(b.Reshape(x, s[0], s[2]))
+	return b.Reshape(x, s[0], s[2])
 }
 
 // Pointwise implements Site: the hidden values are the outputs.

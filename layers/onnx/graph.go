@@ -23,6 +23,10 @@ type Graph struct {
 	Arrays    []Array  `json:"arrays"`              // the weights
 	Constants []Tensor `json:"constants,omitempty"` // arrays that are no weights
 	Nodes     []Node   `json:"nodes"`               // each after those whose outputs it takes
+	// Narrow is set if of values of which the output takes a part alone, such as one token, only this part is computed, and if
+	// products with turned weights are written without turning them. In files of earlier versions it is not set: posteriors in
+	// them belong to derivatives in another form.
+	Narrow bool `json:"narrow,omitempty"`
 
 	seeds map[string]value // values that are known before the first node, in a part of a graph
 }

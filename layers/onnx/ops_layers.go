@@ -47,8 +47,8 @@ func matMul(c *call) []value {
 		c.failf("a product of two constants")
 	}
 	x, y := c.node(0), c.node(1)
-	if w := c.value(1); x.Dims() > 1 && w.origin != nil && slices.Equal(w.perm, []int{1, 0}) {
-		return nodes(c.made(c.b.MatMul(x, w.origin, false, true))) // with weights, derivatives are outer products
+	if w := c.value(1); c.narrow && x.Dims() > 1 && w.origin != nil && slices.Equal(w.perm, []int{1, 0}) {
+		return nodes(c.made(c.b.MatMul(x, w.origin, false, true))) // of weights, derivatives are then outer products
 	}
 	rowVector, columnVector := x.Dims() == 1, y.Dims() == 1
 	if rowVector {

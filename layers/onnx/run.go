@@ -41,18 +41,8 @@ func (v value) shape() []int {
 
 // run writes the graph for the inputs x [B,...] into b's graph and returns the output. array
 // returns the node of an array of weights. seen, if not nil, is called with the number of each
-// node and the node's outputs. Of a value of which the output takes a part along an axis, such as one token, the part alone
-// is computed.
+// node and the node's outputs.
 func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
-	y, err := g.write(b, x, array, seen)
-	if err != nil {
-		return nil, err
-	}
-	return b.Narrow(y), b.Err()
-}
-
-// write is run with all that the file computes.
-func (g Graph) write(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
@@ -63,7 +53,7 @@ func (g Graph) write(b *graph.Builder, x *graph.Node, array func(Array) *graph.N
 	constants := 0 // elements of all computed constants
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0]}
+		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0], narrow: g.Narrow}
 		for _, name := range n.Inputs {
 			c.in = append(c.in, values[name])
 		}
@@ -86,10 +76,18 @@ func (g Graph) write(b *graph.Builder, x *graph.Node, array func(Array) *graph.N
 	if !ok || y.node == nil {
 		return nil, fmt.Errorf("the output %q does not depend on the input and the weights", g.Output)
 	}
-	if n := y.node; n.Dims() == 1 && n.Shape()[0] == x.Shape()[0] { // one number for each example
-		return b.Reshape(n, n.Shape()[0], 1), b.Err()
+	return g.ended(b, y.node, x.Shape()[0]), b.Err()
+}
+
+// ended returns an output as the network's. An output [B] becomes [B,1].
+func (g Graph) ended(b *graph.Builder, y *graph.Node, batch int) *graph.Node {
+	if y.Dims() == 1 && y.Shape()[0] == batch {
+		y = b.Reshape(y, batch, 1)
 	}
-	return y.node, b.Err()
+	if g.Narrow {
+		y = b.Narrow(y)
+	}
+	return y
 }
 
 // known returns the values that the first node may take: the input x, the arrays and the constants.
@@ -120,6 +118,7 @@ type call struct {
 	b            *graph.Builder // the graph that is written
 	opset        int            // of the file
 	fixed, batch int            // numbers of examples, in the file (0: free) and now
+	narrow       bool           // see Graph.Narrow
 	in           []value        // values of the inputs
 	err          error          // the error that ended the operator
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Build returns the network that f describes, with random weights of the element type
-// dt, float32 or float64, or the error of [Check].
+// dt, float32 or float64, or the error of [Check]. Where rng is nil, weights are 0: they will be set.
 func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	if err := Check(f); err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.
 		return &graph.Param{Name: name}
 	}
 	p := &graph.Param{Name: name, Value: tensor.New(tensor.Of(m.dt), tensor.WithShape(shape...))}
-	for i := range p.Value.Shape().TotalSize() {
+	for i := 0; m.rng != nil && i < n; i++ {
 		p.Set(i, start(m.rng))
 	}
 	return p

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +65,7 @@ func Read(name string, o Options) (*File, error) {
 
 // Network returns the network with the weights of the file, in the element type dt.
 func (f *File) Network(dt tensor.Dtype) (layers.Sequential, error) {
-	net, err := layers.Build(f.Form, dt, rand.New(rand.NewPCG(0, 0)))
+	net, err := layers.Build(f.Form, dt, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,10 @@ type FitOptions struct {
 	// the observation model with which the network was trained.
 	Likelihood likelihood.Settings
 
+	// More is the number of further rows: the set is a random sample of these and its own rows, see [data.Stream.Draw].
+	// A fit by mini-batches (gp.Method.Batches) has all rows in its objective, and others only the rows of the set.
+	More int
+
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit and the verdict,
 	// if the method can estimate them; see gp.Estimator. The memory is that of the process, with the data that it
 	// holds already. It is right where garbage is collected before it is a quarter of the memory in use, as with
@@ -90,7 +94,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 	if m, err = m.observed(set, o.Likelihood); err != nil {
 		return nil, err
 	}
-	m, p, rows, err := m.prepared(ctx, s, set, o)
+	m, p, rows, err := m.prepared(ctx, s, how, set, o)
 	defer func() { m.forget(out) }()
 	if err != nil {
 		return nil, err
@@ -102,7 +106,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 		}
 		return nil, m.explainExtreme(set, runErr)
 	}
-	fitted.Record.Notes = m.notesOf(set, rows, fitted)
+	if fitted.Record.Notes = m.notesOf(set, rows, fitted); o.More > 0 {
+		fitted.Record.DrawnFrom = set.N() + o.More
+	}
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
 	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
 	if runErr != nil {
@@ -115,12 +121,16 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (out *Mode
 }
 
 // prepared returns the model for a fit, which may keep features until forget, with the problem of the fit and the division of the rows.
-func (m *Model) prepared(ctx context.Context, s gp.Settings, set *data.Set, o FitOptions) (_ *Model, p gp.Problem, rows division, err error) {
+func (m *Model) prepared(ctx context.Context, s gp.Settings, how gp.Method, set *data.Set, o FitOptions) (_ *Model, p gp.Problem, rows division, err error) {
 	if m, err = m.keeping(s, set, o.Run); err != nil {
 		return m, p, rows, err
 	}
 	if p, rows, err = m.problem(ctx, set, o); err != nil {
 		return m, p, rows, err
+	}
+	if p.More = o.More; p.More > 0 && !how.Batches {
+		rows.notes = append(slices.Clone(rows.notes), sampleNote(p))
+		p.More = 0
 	}
 	m, err = m.abridged(ctx, s, p, o.Run)
 	return m, p, rows, err
@@ -150,6 +160,11 @@ func (m *Model) fitTo(ctx context.Context, s gp.Settings, p gp.Problem, rows div
 		}
 	}
 	return fitted, err
+}
+
+// sampleNote says that a fit takes the rows of a sample for all rows.
+func sampleNote(p gp.Problem) string {
+	return fmt.Sprintf("The posterior counts the %d rows of the sample alone, not all %d: valla fit --passes makes a posterior of lla, ella or valla from all rows, and fits by mini-batches count all rows.", p.Train.N(), p.All())
 }
 
 // notesOf returns the notes on the rows of a fit, and then the notes on the fit.

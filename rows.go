@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -106,6 +107,16 @@ func (r *Rows) All(limit int64) (*data.Set, error) {
 		return nil, err
 	}
 	return r.set(t)
+}
+
+// Draw returns a random sample of the examples of the file and of others, and the number of all rows, see [data.Stream.Draw].
+func (r *Rows) Draw(ctx context.Context, d data.Draw) (*data.Set, int, error) {
+	t, all, err := r.stream.Draw(ctx, d)
+	if err != nil {
+		return nil, all, err
+	}
+	set, err := r.set(t)
+	return set, all, err
 }
 
 func (r *Rows) set(t *data.Table) (*data.Set, error) {

@@ -78,11 +78,11 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := readSet(cmd, m, c.reader(), args[0], c.memory)
+	set, err := readFile(cmd, m, c.reader(), args[0], c.memory)
 	if err != nil {
 		return err
 	}
-	held, err := readSet(cmd, m, c.reader(), c.validation, c.memory)
+	held, err := readFile(cmd, m, c.reader(), c.validation, c.memory)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (c *featuresCommand) run(cmd *cobra.Command, args []string) error {
 	if model, err = c.from.observationModel(); err != nil {
 		return err
 	}
-	m, set, err := c.from.start(cmd, args[0], &model)
+	m, set, err := c.from.start(cmd, args, &model)
 	if err != nil {
 		return err
 	}

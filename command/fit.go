@@ -30,6 +30,7 @@ type fitCommand struct {
 	CorrectedMean bool     `set:"corrected-mean" help:"predict numbers with SFR's own mean in place of the network's output, where the squared error of held-out rows falls by more than its standard error"`
 	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the verdict says that the posterior is better than the network alone"`
 	work
+	sampling
 
 	chosen gp.Method   // method whose flags the command has
 	method gp.Settings // settings of chosen
@@ -80,7 +81,12 @@ func newFit(args []string) *cobra.Command {
   valla fit houses.csv --target price --network net.onnx --out houses.valla
   valla fit houses.csv --target price --network a.onnx,b.onnx --out houses.valla
   valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
-		Args: c.passes.tables,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if c.passes.dir != "" {
+				return c.passes.tables(cmd, args)
+			}
+			return c.sampling.tables(cmd, args)
+		},
 		RunE: running(c.run),
 	}
 	c.flags(cmd)
@@ -126,6 +132,9 @@ may be several files and is read in parts, side by side. Nothing else of the pos
 unless rows of --validation-data choose the standard deviations. Each part has a file of sums in the
 folder. A second run does only the unfinished parts. --part K/N does one share of the parts, in an
 array of jobs.
+
+With --sample N the fit takes N rows that are drawn at random from all rows of DATA, which may be
+several files and is read once. Fits by mini-batches (valla, fmgp, mfvi) count all rows.
 
 With --feature-file the fit reads the outputs of the first layers of the network, features, which
 valla features has computed once, and computes those that the file does not have. The weights of
@@ -200,7 +209,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if c.out == "" {
 		return settings.Errorf("required flag(s) \"out\" not set")
 	}
-	files := append(c.models(), args[0], c.netWeights, c.validationData, c.network.Form)
+	files := append(c.models(), append(args, c.netWeights, c.validationData, c.network.Form)...)
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(files...)); err != nil {
 		return err
 	}
@@ -208,7 +217,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, set, err := c.start(cmd, args[0], &model)
+	m, set, err := c.start(cmd, args, &model)
 	if err != nil {
 		return err
 	}
@@ -234,7 +243,7 @@ func (c *fitCommand) fit(cmd *cobra.Command, m *valla.Model, set *data.Set, mode
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	defer d.close()
 	return m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"), Mean: map[bool]string{true: valla.MeanCorrected}[c.CorrectedMean],
+		Settings: c.method, More: c.more(set), Validation: c.Validation, Held: held, Judge: judge, Likelihood: model, Law: strings.TrimPrefix(c.Law, "auto"), Mean: map[bool]string{true: valla.MeanCorrected}[c.CorrectedMean],
 		OnEstimate: d.fitEstimate(c.method.Label()), OnFeatures: d.features,
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
@@ -284,21 +293,21 @@ func (c *fitCommand) checkWeights() error {
 	return nil
 }
 
-// start returns the model that gets the posterior, and the data in the file at path. A network from elsewhere takes the
+// start returns the model that gets the posterior, and the data in the file at paths[0], or a sample of all files. A network from elsewhere takes the
 // observation model of counts, labels and ordered classes, so that the fit does not choose it.
-func (c *fitCommand) start(cmd *cobra.Command, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
+func (c *fitCommand) start(cmd *cobra.Command, paths []string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
 	from := c.networks()
 	if c.netWeights != "" {
 		from = []string{c.netWeights}
 	}
 	if from != nil {
-		return c.adopt(cmd, from, path, chosen)
+		return c.adopt(cmd, from, paths, chosen)
 	}
 	m, err := ensembleOf(c.models(), valla.Load)
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := c.read(cmd, m, path)
+	set, err := readSet(cmd, &c.sampling, c.Seed, m, c.header.reader(), paths, c.memory)
 	return m, set, err
 }
 
@@ -335,13 +344,14 @@ func ensembleOf(files []string, open func(path string) (*valla.Model, error)) (*
 	return valla.Combine(all...)
 }
 
-// adopt returns the model of the network in a file from elsewhere, or of several, and the data in the file at path.
-func (c *fitCommand) adopt(cmd *cobra.Command, from []string, path string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
-	reader, first, err := c.elsewhereReader(path)
+// adopt returns the model of the network in a file from elsewhere, or of several, and the data in the file at paths[0], or a sample
+// of all files.
+func (c *fitCommand) adopt(cmd *cobra.Command, from, paths []string, chosen *likelihood.Settings) (*valla.Model, *data.Set, error) {
+	reader, first, err := c.elsewhereReader(paths[0])
 	if err != nil {
 		return nil, nil, err
 	}
-	set, notes, err := c.columns.read(path, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory, first...)
+	set, notes, err := c.columns.read(cmd, &c.sampling, paths, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes, Seed: c.Seed}, c.memory, first...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -363,7 +373,7 @@ func (c *fitCommand) adopt(cmd *cobra.Command, from []string, path string, chose
 		}
 		return m, err
 	})
-	return m, set, inFile(path, err)
+	return m, set, inFile(paths[0], err)
 }
 
 // weightOptions says how the network from elsewhere is read, apart from its observation model.
@@ -376,31 +386,36 @@ func (c *fitCommand) weightOptions() valla.WeightOptions {
 
 // read returns the rows in the file at path as the model m takes them.
 func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*data.Set, error) {
-	return readSet(cmd, m, c.header.reader(), path, c.memory)
+	return readFile(cmd, m, c.header.reader(), path, c.memory)
 }
 
-// readSet returns the rows in the file at path as the model m takes them, and nil for the path "". A table
+// readFile returns the rows in the file at path as the model m takes them, and nil for the path "". A table
 // that needs more than limit bytes is an error.
-func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
+func readFile(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
 	if path == "" {
 		return nil, nil
 	}
-	rows, err := m.Open(r, data.Part{Path: path}, true)
+	return readSet(cmd, nil, 0, m, r, []string{path}, limit)
+}
+
+// readSet returns the rows in the file at paths[0] as the model m takes them, or a sample of the rows of all files.
+func readSet(cmd *cobra.Command, in *sampling, seed uint64, m *valla.Model, r data.TableReader, paths []string, limit memory) (*data.Set, error) {
+	rows, err := m.Open(r, data.Part{Path: paths[0]}, true)
 	if err != nil {
 		return nil, err
 	}
-	set, err := allRows(cmd, rows, limit)
+	set, err := allRows(cmd, in, seed, rows, paths[1:], limit)
 	if err == nil {
 		err = m.Task.CheckSet(set)
 	}
-	return set, inFile(path, err)
+	return set, inFile(paths[0], err)
 }
 
-// allRows returns all rows, prints the notes on the rows, and closes rows. Rows that need more than limit
-// bytes are an error; a limit of 0 stands for the available memory.
-func allRows(cmd *cobra.Command, rows *valla.Rows, limit memory) (*data.Set, error) {
+// allRows returns all rows, or a sample of these and of the rows of other files, prints the notes on the rows, and closes
+// rows. Rows that need more than limit bytes are an error; a limit of 0 stands for the available memory.
+func allRows(cmd *cobra.Command, in *sampling, seed uint64, rows *valla.Rows, rest []string, limit memory) (*data.Set, error) {
 	defer rows.Close()
-	set, err := rows.All(int64(limit))
+	set, err := take(cmd, in, seed, rows, rest, limit)
 	if err == nil {
 		printNotes(cmd, rows.Notes())
 	}

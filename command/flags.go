@@ -106,9 +106,10 @@ type columns struct {
 }
 
 // read returns the rows in the file at path with targets t, and notes on the rows. The training options
-// o say which rows choose the encoding. A table that needs more than limit bytes is an error. first are columns that
-// come first, in this order, if the file has all of them.
-func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainOptions, limit memory, first ...string) (*data.Set, []string, error) {
+// o say which rows choose the encoding, and have the seed of a sample of the rows of several files. A table that needs more
+// than limit bytes is an error. first are columns that come first, in this order, if the file has all of them.
+func (c columns) read(cmd *cobra.Command, in *sampling, paths []string, r data.TableReader, t targets, o valla.TrainOptions, limit memory, first ...string) (*data.Set, []string, error) {
+	path := paths[0]
 	s, err := r.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +127,7 @@ func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainO
 		}
 	}
 	s.Use(ordered(at, s.Columns, first), nil)
-	table, err := s.All(int64(limit))
+	table, err := take(cmd, in, o.Seed, s, paths[1:], limit)
 	if err != nil {
 		return nil, nil, err
 	}

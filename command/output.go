@@ -200,7 +200,11 @@ func rowsOf(e valla.Event) string {
 	case valla.ActionCalibrate:
 		return fmt.Sprintf("%d to calibrate", e.Rows)
 	}
-	return fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
+	text := fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
+	if e.DrawnFrom > 0 {
+		text += fmt.Sprintf(", drawn from %d", e.DrawnFrom)
+	}
+	return text
 }
 
 // steps describes the result of a run by mini-batches.

@@ -229,7 +229,7 @@ func (c *mergeCommand) model(cmd *cobra.Command, j *pass.Job, m *pass.Manifest, 
 		if err != nil {
 			return err
 		}
-		if held, err = readSet(cmd, of, data.TableReader{Header: j.Header}, c.validationData, 0); err != nil {
+		if held, err = readFile(cmd, of, data.TableReader{Header: j.Header}, c.validationData, 0); err != nil {
 			return err
 		}
 	}

@@ -35,6 +35,7 @@ type trainCommand struct {
 	valla.Network
 	valla.Training
 	transforming
+	sampling
 	NoiseHead string `set:"noise-head" default:"none" choice:"none log-variance" help:"regression: log-variance trains a network that tells the noise of each row by a second output for each target"` // noise of each row
 
 	memory     memory              // bytes that the table may take
@@ -49,14 +50,14 @@ func newTrain(args []string) *cobra.Command {
 		c.chosen = m.New()
 	}
 	cmd := &cobra.Command{
-		Use:   "train DATA --out FILE",
+		Use:   "train DATA... --out FILE",
 		Short: "Train a network",
 		Long:  trainHelp,
 		Example: `  valla train houses.csv --target price --out map.valla
   valla train irises.csv --target species --classes --out map.valla
   valla train visits.csv --target visits --likelihood poisson --out map.valla
   valla train images.npz --classes --form resnet20 --augment --out map.valla`,
-		Args: oneTable,
+		Args: c.sampling.tables,
 		RunE: running(c.run),
 	}
 	c.flags(cmd)
@@ -118,7 +119,7 @@ func inFile(path string, err error) error {
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check(args[0], c.Form); err != nil {
+	if err := c.check(append(args, c.Form)...); err != nil {
 		return err
 	}
 	if err := c.checkLikelihood(); err != nil {
@@ -132,7 +133,7 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if c.NoiseHead != "none" {
 		o.NoiseHead = task.ScaleOf(c.NoiseHead)
 	}
-	set, notes, err := c.columns.read(args[0], c.header.reader(), c.targets, o, c.memory)
+	set, notes, err := c.columns.read(cmd, &c.sampling, args, c.header.reader(), c.targets, o, c.memory)
 	if err != nil {
 		return err
 	}

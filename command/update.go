@@ -79,5 +79,5 @@ func (c *updateCommand) rows(cmd *cobra.Command, m *valla.Model, path string) (*
 	if serve.IsOutcomes(path) {
 		return serve.OutcomeRows(path, m, c.model)
 	}
-	return readSet(cmd, m, data.TableReader{}, path, 0)
+	return readFile(cmd, m, data.TableReader{}, path, 0)
 }

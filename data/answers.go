@@ -140,8 +140,7 @@ func needed(codes []int32, list []Word) *Words {
 	w, code := &Words{}, make([]int32, len(list)+1)
 	for _, c := range codes {
 		if c > 0 && code[c] == 0 {
-			w.List = append(w.List, list[c-1])
-			code[c] = int32(len(w.List))
+			code[c] = w.learn(list[c-1])
 		}
 		w.Codes = append(w.Codes, code[c])
 	}

@@ -35,7 +35,7 @@ type Stream struct {
 	read   int             // rows so far
 	limit  int64           // of memory for a batch; 0 means what the machine has left
 
-	paddings []Padding // of the reader
+	reader TableReader // that opened the file
 }
 
 // source gives the rows of a file.
@@ -182,7 +182,7 @@ func (b *batch) note(column string, at int, found string) {
 
 // table returns the rows as a table.
 func (b *batch) table() *Table {
-	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.paddings, text: b.lines, first: b.read - b.n}
+	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.read - b.n}
 	for j, u := range b.use {
 		t.Columns = append(t.Columns, u.name)
 		if b.words[j] != nil {
@@ -214,12 +214,12 @@ var formats = "csv, .tsv, .txt (also .gz, .zst, .bz2), .parquet, .npy or .npz"
 func (r TableReader) Open(path string) (*Stream, error) {
 	s, err := r.open(path)
 	if err == nil {
-		s.paddings = r.Paddings
+		s.reader = r
 	}
 	return s, err
 }
 
-// open is Open without the paddings of the tables.
+// open is Open without the reader of the stream.
 func (r TableReader) open(path string) (*Stream, error) {
 	lower := strings.ToLower(path)
 	for _, packed := range []string{".gz", ".zst", ".bz2", ".zip"} {

@@ -357,7 +357,7 @@ func (t *Table) noNumber(j int, w Word) error {
 
 // cell is the error about a cell of column j.
 func (t *Table) cell(j int, w Word, expected string) error {
-	return fmt.Errorf("%s: expected %s, found %s", place(t.Path, t.text, w.At, t.Columns[j]), expected, tablefile.Quoted(w.Text))
+	return fmt.Errorf("%s: expected %s, found %s", place(cmp.Or(w.Path, t.Path), t.text, w.At, t.Columns[j]), expected, tablefile.Quoted(w.Text))
 }
 
 // pick returns the columns with the given numbers, NaN for words.

@@ -198,7 +198,7 @@ func TestForms(t *testing.T) {
 		t.Errorf("semicolons and decimal commas: %+v, error %v", german, err)
 	}
 	quoted, err := ReadTable(put(t, "d.csv", "a,b\n\"x;y;\nz\",2\n\"p;q\",4\n"))
-	if err != nil || quoted.N() != 2 || quoted.Words[0].List[0] != (Word{"x;y;\nz", 2}) || quoted.Words[0].List[1].At != 4 {
+	if err != nil || quoted.N() != 2 || quoted.Words[0].List[0] != (Word{Text: "x;y;\nz", At: 2}) || quoted.Words[0].List[1].At != 4 {
 		t.Errorf("separators between quotes: %+v, error %v", quoted, err)
 	}
 }

@@ -23,23 +23,38 @@ type Words struct {
 type Word struct {
 	Text string // of the cell
 	At   int    // line or row where the text was found first
+	Path string // file where it was found first, for a sample of several files; otherwise ""
 }
 
 // add gives row i the word that cell holds.
 func (w *Words) add(i int, cell []byte, at int) {
-	if w.index == nil {
-		w.index = map[string]int32{}
-	}
 	code, ok := w.index[string(cell)]
 	if !ok {
-		text := string(cell)
-		w.List = append(w.List, Word{text, at})
-		code = int32(len(w.List))
-		w.index[text] = code
-		w.size += len(text) + wordBytes
+		code = w.learn(Word{Text: string(cell), At: at})
 	}
 	w.fill(i)
 	w.Codes = append(w.Codes, code)
+}
+
+// put gives row i, which may have another word, a word.
+func (w *Words) put(i int, word Word) {
+	code, ok := w.index[word.Text]
+	if !ok {
+		code = w.learn(word)
+	}
+	w.fill(i + 1)
+	w.Codes[i] = code
+}
+
+// learn adds a word to the list and returns its code.
+func (w *Words) learn(word Word) int32 {
+	if w.index == nil {
+		w.index = map[string]int32{}
+	}
+	w.List = append(w.List, word)
+	w.index[word.Text] = int32(len(w.List))
+	w.size += len(word.Text) + wordBytes
+	return int32(len(w.List))
 }
 
 // fill says that the cells before row n that are not known yet are numbers.

@@ -35,6 +35,7 @@ type Problem struct {
 	// logits of classes, too: a fit that compares prior standard deviations compares each at its best temperature, see calibrate.Cautious.
 	Tempered   bool
 	Train      Examples  // the training rows
+	More       int       // number of further rows: Train is a random sample of these and its own, see All
 	Validation *Examples // held out; nil where there are none
 	// Augmented gives the inputs of Train moved and mirrored at random, otherwise in each
 	// iteration, for methods that train the network; nil where they are no images of bytes.
@@ -85,6 +86,10 @@ func (e Examples) Labels() []int {
 // Dtype returns the element type of the network, the examples and the posterior.
 func (p Problem) Dtype() tensor.Dtype { return p.Train.X.Dtype() }
 
+// All returns the number of rows of which Train is a random sample, its own with them. A fit by mini-batches has all of them in its
+// objective: a mini-batch of the sample is a mini-batch of all rows, as long as the fit takes no more rows than the sample has.
+func (p Problem) All() int { return p.Train.N() + p.More }
+
 // Outputs returns C, the number of outputs of the network.
 func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] / p.Likelihood.Width() }
 
@@ -93,6 +98,9 @@ func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] / p.Likelihood.Widt
 func (p Problem) Check() error {
 	if p.Net == nil || p.Likelihood == nil || p.Train.X == nil || p.Train.Y == nil {
 		return fmt.Errorf("%w: expected a network, a likelihood and training examples", ErrProblem)
+	}
+	if p.More < 0 {
+		return fmt.Errorf("%w: %d more rows than the training examples, expected 0 or more", ErrProblem, p.More)
 	}
 	for _, w := range p.Net.Params() {
 		if dt := w.Value.Dtype(); dt != p.Dtype() {
@@ -226,6 +234,7 @@ type Fitted struct {
 // Record describes a fit, for people to read and for reports.
 type Record struct {
 	Rows           int            `json:"rows"`                 // the number of rows that the posterior was fitted to
+	DrawnFrom      int            `json:"drawn_from,omitempty"` // the number of rows of which the rows of the fit are a random sample; 0 without a sample
 	ValidationRows int            `json:"validation_rows"`      // the number of rows held out
 	Untouched      bool           `json:"untouched,omitempty"`  // the fit has not looked at the rows held out
 	Settings       map[string]any `json:"settings,omitempty"`   // the settings with their defaults filled in
@@ -296,6 +305,7 @@ type Method struct {
 	Use     string // when to choose it, a sentence
 	Source  string // the publication
 	Joint   bool   // its posteriors are [JointPosterior], so that they have samples of functions
+	Batches bool   // its fits go by mini-batches, and their objective has all rows of which the training rows are a sample, see Problem.All
 
 	New     func() Settings                                                                                 // returns settings with zero values
 	Restore func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s Saved) (Stored, error) // makes a posterior of what its State returned

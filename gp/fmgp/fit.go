@@ -138,7 +138,7 @@ func (f *fitting) steps() *steps.Graph {
 func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 	k := f.layer.Kernel
 	u, mean := b.Slice(rows, 1, 0, k.Width()), b.Slice(rows, 1, k.Width(), k.Width()+k.Outputs)
-	l := f.layer.Loss(b, u, y, mean, lossOptions{Likelihood: f.lik, Alpha: *f.s.Alpha, N: f.p.Train.N()})
+	l := f.layer.Loss(b, u, y, mean, lossOptions{Likelihood: f.lik, Alpha: *f.s.Alpha, N: f.p.All()})
 	if b.Err() != nil {
 		return nil
 	}

@@ -22,6 +22,7 @@ var Method = gp.Method{
 	Use:     "Choose FMGP if a fit must be fast, for instance for deep networks; on deep networks VaLLA detects out-of-distribution inputs better.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian Deep Learning, arXiv 2412.04177, 2024",
 	Joint:   true,
+	Batches: true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: restore,
 }

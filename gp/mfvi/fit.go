@@ -109,7 +109,7 @@ func (f *fitting) write(b *graph.Builder, x, y *graph.Node) step {
 		s.Leaves = append(s.Leaves, n.node)
 	}
 	s.data = b.Neg(b.Mean(f.lik.DataTerm(b, y, out, b.Fill(0, x.Shape()[0], c), 1)))
-	s.Loss = b.Add(s.data, b.Scale(w.kl(f.p.Net.Params(), f.s.PriorStd), 1/float64(f.p.Train.N())))
+	s.Loss = b.Add(s.data, b.Scale(w.kl(f.p.Net.Params(), f.s.PriorStd), 1/float64(f.p.All())))
 	return s
 }
 

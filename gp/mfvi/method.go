@@ -20,6 +20,7 @@ var Method = gp.Method{
 	Use:     "Choose MF-VI to compare with the literature. With the published settings MF-VI is further training at a small learning rate, and the standard deviations stay at their start.",
 	Source:  "Deng and Zhu, BayesAdapter: Being Bayesian, Inexpensively and Reliably, via Bayesian Fine-tuning, ACML 2023",
 	Joint:   true,
+	Batches: true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: restore,
 }
@@ -78,7 +79,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	}
 	n := p.Train.N()
 	if s.PriorStd == 0 {
-		s.PriorStd, s.Decay = 1/math.Sqrt(cmp.Or(s.Decay, 5e-4)*float64(n)), 0
+		s.PriorStd, s.Decay = 1/math.Sqrt(cmp.Or(s.Decay, 5e-4)*float64(p.All())), 0
 	}
 	if s.LearnNoise {
 		s.NoiseRate = cmp.Or(s.NoiseRate, 1e-4)

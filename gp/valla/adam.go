@@ -21,7 +21,7 @@ func (f *fitting) steps() *steps.Graph {
 		What:      fmt.Sprintf("valla: a step with %d inducing points", f.layer.Inducing()),
 		BatchSize: f.s.BatchSize, Trained: f.trained(), Beside: int64(layers.Count(f.p.Net)) * int64(f.p.Dtype().Size()),
 		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step {
-			l := f.layer.Loss(b, x, y, f.p.Net.Forward(b, x), Objective{Likelihood: f.lik, Alpha: f.s.Alpha, N: f.p.Train.N()})
+			l := f.layer.Loss(b, x, y, f.p.Net.Forward(b, x), Objective{Likelihood: f.lik, Alpha: f.s.Alpha, N: f.p.All()})
 			if b.Err() != nil {
 				return steps.Step{}
 			}

@@ -99,7 +99,7 @@ func (n *natural) scan(ctx context.Context) error {
 	}
 	e := sampled(n.p.Train, min(scanned, max(1, scannedOutputs/n.outputs)), n.r.Seed, scanStream)
 	n.check.each.Refresh()
-	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.draws.n)/float64(e.N()))
+	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
 	if err != nil {
 		return err
 	}

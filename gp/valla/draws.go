@@ -23,14 +23,15 @@ const evenShare = 0.3
 // contain little information about T.
 type draws struct {
 	n, size int       // examples in all, and in a mini-batch
+	each    float64   // number of rows that an example stands for, see gp.Problem.All
 	seed    uint64    // of the mini-batches
 	upTo    []float64 // sums of probabilities, the last of which is 1; nil: all examples in order
 	rows    []int     // numbers of the examples in the mini-batch, [size]
-	weights []float64 // 1/(size·probability): Σ_b weight_b ℓ_b estimates Σ_n ℓ_n
+	weights []float64 // each/(size·probability): Σ_b weight_b ℓ_b estimates the sum of ℓ over all rows
 }
 
-// drawn returns mini-batches of size of some examples, with the first mini-batch loaded.
-func (n *natural) drawn(ctx context.Context, e gp.Examples, size int) (*draws, error) {
+// drawn returns mini-batches of size of some examples, each of which stands for a number of rows, with the first mini-batch loaded.
+func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size int) (*draws, error) {
 	scores := make([]float64, e.N())
 	if size < len(scores) {
 		var err error
@@ -38,7 +39,7 @@ func (n *natural) drawn(ctx context.Context, e gp.Examples, size int) (*draws, e
 			return nil, err
 		}
 	}
-	d, err := newDraws(scores, size, n.r.Seed)
+	d, err := newDraws(scores, each, size, n.r.Seed)
 	if err == nil {
 		d.load(0)
 	}
@@ -74,15 +75,15 @@ func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) 
 	return scores, err
 }
 
-// newDraws returns mini-batches of size out of len(scores) examples: all examples, each
-// once, if size is not below len(scores).
-func newDraws(scores []float64, size int, seed uint64) (*draws, error) {
+// newDraws returns mini-batches of size out of len(scores) examples, each of which stands for a number of rows: all
+// examples, each once, if size is not below len(scores).
+func newDraws(scores []float64, each float64, size int, seed uint64) (*draws, error) {
 	n := len(scores)
-	d := &draws{n: n, size: min(size, n), seed: seed}
+	d := &draws{n: n, size: min(size, n), each: each, seed: seed}
 	d.rows, d.weights = make([]int, d.size), make([]float64, d.size)
 	if size >= n {
 		for i := range d.rows {
-			d.rows[i], d.weights[i] = i, 1
+			d.rows[i], d.weights[i] = i, each
 		}
 		return d, nil
 	}
@@ -121,7 +122,7 @@ func (d *draws) load(iteration int) *rand.Rand {
 		if row > 0 {
 			p -= d.upTo[row-1]
 		}
-		d.rows[i], d.weights[i] = row, d.upTo[d.n-1]/(p*float64(d.size))
+		d.rows[i], d.weights[i] = row, d.each*d.upTo[d.n-1]/(p*float64(d.size))
 	}
 	return rng
 }

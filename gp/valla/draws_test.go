@@ -20,7 +20,7 @@ func TestDraws(t *testing.T) {
 		for i := range scores {
 			scores[i] = score(i)
 		}
-		d, err := newDraws(scores, size, 5)
+		d, err := newDraws(scores, 1, size, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestDraws(t *testing.T) {
 
 // TestDrawsOfAll: a mini-batch of all examples holds each once, with weight 1.
 func TestDrawsOfAll(t *testing.T) {
-	d, err := newDraws([]float64{5, 0, 1}, 7, 1)
+	d, err := newDraws([]float64{5, 0, 1}, 1, 7, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestDrawsOfAll(t *testing.T) {
 
 func TestDrawsErrors(t *testing.T) {
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := newDraws([]float64{1, bad, 1}, 2, 1); err == nil {
+		if _, err := newDraws([]float64{1, bad, 1}, 1, 2, 1); err == nil {
 			t.Errorf("score %v: no error", bad)
 		}
 	}

@@ -25,6 +25,7 @@ var Method = gp.Method{
 	Use:     "Start with this method: VaLLA works for any network and any number of rows, and its predictions are fast.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",
 	Joint:   true,
+	Batches: true,
 	New:     func() gp.Settings { return &Settings{} },
 	Restore: restore,
 }

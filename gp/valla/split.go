@@ -51,7 +51,7 @@ func (f *fitting) split(ctx context.Context) error {
 	}
 	e := sampled(f.p.Train, maxSplit, f.r.Seed, splitStream)
 	noise := gp.ScatterOf(f.lik, graph.Floats(e.Y), f.p.Outputs())
-	root, scatter, err := f.post.evidenceRoot(ctx, e.X, noise, float64(f.p.Train.N())/float64(e.N()))
+	root, scatter, err := f.post.evidenceRoot(ctx, e.X, noise, float64(f.p.All())/float64(e.N()))
 	if err != nil {
 		return fmt.Errorf("valla: the epistemic part of the variance: %w", err)
 	}

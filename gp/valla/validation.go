@@ -58,7 +58,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	if v.term, err = steps.NewDataTerm(n.lik, 1, size, n.outputs, n.dt); err != nil {
 		return nil, err
 	}
-	d, err := n.drawn(ctx, held, v.bound(n))
+	d, err := n.drawn(ctx, held, 1, v.bound(n))
 	if err != nil {
 		return nil, err
 	}

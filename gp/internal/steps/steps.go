@@ -40,6 +40,9 @@ func (f *Fit) Lines() []string {
 	if theta := Flat(f.Likelihood.Params()); len(theta) > 0 && !likelihood.IsGaussian(f.Likelihood) {
 		id = append(id, fmt.Sprintf("parameters of the likelihood %v", theta))
 	}
+	if f.Problem.More > 0 {
+		id = append(id, fmt.Sprintf("a sample of %d rows", f.Problem.All()))
+	}
 	id = append(id, f.Identity...)
 	v := f.Problem.Validation
 	if v == nil {

@@ -82,7 +82,7 @@ func (c *acquireCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := allRows(cmd, nil, 0, rows, nil, 0)
+	set, err := allRows(cmd, rows)
 	if err != nil {
 		return err
 	}

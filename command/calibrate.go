@@ -102,7 +102,7 @@ func (c *calibrateCommand) newRows(cmd *cobra.Command, m *valla.Model) (*tensor.
 	if err != nil {
 		return nil, err
 	}
-	set, err := allRows(cmd, nil, 0, rows, nil, 0)
+	set, err := allRows(cmd, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	set, err := allRows(cmd, nil, 0, rows, nil, 0)
+	set, err := allRows(cmd, rows)
 	if err != nil {
 		return err
 	}

@@ -404,16 +404,21 @@ func readSet(cmd *cobra.Command, in *sampling, seed uint64, m *valla.Model, r da
 	if err != nil {
 		return nil, err
 	}
-	set, err := allRows(cmd, in, seed, rows, paths[1:], limit)
+	set, err := takenRows(cmd, in, seed, rows, paths[1:], limit)
 	if err == nil {
 		err = m.Task.CheckSet(set)
 	}
 	return set, inFile(paths[0], err)
 }
 
-// allRows returns all rows, or a sample of these and of the rows of other files, prints the notes on the rows, and closes
+// allRows returns all rows, prints the notes on the rows, and closes rows. Rows that need more than the available memory are an error.
+func allRows(cmd *cobra.Command, rows *valla.Rows) (*data.Set, error) {
+	return takenRows(cmd, nil, 0, rows, nil, 0)
+}
+
+// takenRows returns all rows, or a sample of these and of the rows of other files, prints the notes on the rows, and closes
 // rows. Rows that need more than limit bytes are an error; a limit of 0 stands for the available memory.
-func allRows(cmd *cobra.Command, in *sampling, seed uint64, rows *valla.Rows, rest []string, limit memory) (*data.Set, error) {
+func takenRows(cmd *cobra.Command, in *sampling, seed uint64, rows *valla.Rows, rest []string, limit memory) (*data.Set, error) {
 	defer rows.Close()
 	set, err := take(cmd, in, seed, rows, rest, limit)
 	if err == nil {

@@ -164,7 +164,7 @@ func (c *predictCommand) finish(cmd *cobra.Command, all *listing.Predictions, wr
 
 // sampled writes predictions of all rows with samples of functions.
 func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, write func(io.Writer, *listing.Predictions) error) error {
-	set, err := allRows(cmd, nil, 0, rows, nil, 0)
+	set, err := allRows(cmd, rows)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,9 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	if err := graph.CheckMemory(fmt.Sprintf("layers: %s: a network of %d numbers", KindOf(f), n), int64(n)*int64(dt.Size())); err != nil {
 		return nil, err
 	}
-	return newMaker(dt, rng).form(f)
+	m := newMaker(dt, rng)
+	m.blank = rng == nil
+	return m.form(f)
 }
 
 // Check returns an error of one line if a form is impossible: if a setting is out of its range,

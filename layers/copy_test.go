@@ -41,3 +41,22 @@ func TestCopy(t *testing.T) {
 		t.Errorf("after a change of the copy the network gives %v, want %v", got, want)
 	}
 }
+
+// A batch norm of its own begins as it should, with the scale and the variance 1; a network without random numbers is blank.
+func TestStartOfBatchNorm(t *testing.T) {
+	norm := NewBatchNorm("norm", 2, tensor.Float64)
+	for _, p := range append(norm.Params(), norm.(Stateful).State()...) {
+		if want := map[string]float64{"norm.weight": 1, "norm.running_var": 1}[p.Name]; p.At(0) != want || p.At(1) != want {
+			t.Errorf("%s begins at %v, want %v", p.Name, p.Value, want)
+		}
+	}
+	blank, err := Build(MLP{Inputs: 1, Outputs: 1, Hidden: []int{2}, Activation: "tanh"}, tensor.Float64, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range blank.Params() {
+		if p.At(0) != 0 {
+			t.Errorf("%s of a blank network is %v", p.Name, p.Value)
+		}
+	}
+}

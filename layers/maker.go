@@ -18,6 +18,7 @@ type Maker struct {
 	rng       *rand.Rand       // source of start values
 	counting  bool             // make no arrays
 	free      bool             // check neither names nor sizes
+	blank     bool             // leave arrays 0, because they will be set
 	shapes    map[string][]int // of the arrays so far, by their names
 	numbered  map[string]int   // number of unnamed layers so far, by their prefix
 	prefix    string           // of the names of arrays, see member
@@ -105,7 +106,7 @@ func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.
 		return &graph.Param{Name: name}
 	}
 	p := &graph.Param{Name: name, Value: tensor.New(tensor.Of(m.dt), tensor.WithShape(shape...))}
-	for i := 0; m.rng != nil && i < n; i++ {
+	for i := 0; !m.blank && i < n; i++ {
 		p.Set(i, start(m.rng))
 	}
 	return p

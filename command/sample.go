@@ -13,7 +13,7 @@ import (
 type sampling struct {
 	Sample int `set:"sample" auto:"all rows of one file" min:"1" help:"draw this number of rows at random from all rows of DATA, which may be several files and is read once, one file after the other"` // number of rows; 0 means all
 
-	kept, seen int // numbers of rows of the sample, and of all rows; 0 without a sample
+	seen int // number of all rows; 0 without a sample
 }
 
 // tables checks the arguments: one file, or several files if a sample is drawn.
@@ -26,11 +26,15 @@ func (s *sampling) tables(cmd *cobra.Command, args []string) error {
 
 // more returns how many rows a set stands for beside its own, where it has what is left of the rows of the sample.
 func (s *sampling) more(set *data.Set) int {
-	if s.kept == 0 {
+	kept := s.kept()
+	if kept == 0 {
 		return 0
 	}
-	return int(float64(s.seen-s.kept) * float64(set.N()) / float64(s.kept))
+	return int(float64(s.seen-kept) * float64(set.N()) / float64(kept))
 }
+
+// kept is the number of rows of the sample.
+func (s *sampling) kept() int { return min(s.seen, s.Sample) }
 
 // openFile is an open file whose rows can be read at once, as a [data.Table] or as a [data.Set].
 type openFile[T any] interface {
@@ -50,8 +54,8 @@ func take[T any](cmd *cobra.Command, s *sampling, seed uint64, from openFile[T],
 		d.show(progress{label: "sample", done: int64(done), total: int64(files), unit: "files", text: fmt.Sprintf("%d rows", rows)})
 	}})
 	d.close()
-	if s.seen, s.kept = seen, min(seen, s.Sample); err == nil {
-		printNotes(cmd, []string{fmt.Sprintf("%d of %d rows were drawn at random from %d files.", s.kept, seen, files)})
+	if s.seen = seen; err == nil {
+		printNotes(cmd, []string{fmt.Sprintf("%d of %d rows were drawn at random from %d files.", s.kept(), seen, files)})
 	}
 	return out, err
 }

@@ -48,7 +48,7 @@ func (s *Stream) Draw(ctx context.Context, d Draw) (*Table, int, error) {
 }
 
 // drawStream keeps the random numbers of a sample apart from others with its seed.
-const drawStream = 0x726f7773
+const drawStream = 0x726f7773 // “rows” in ASCII
 
 // reservoir holds the rows of a sample of all rows seen so far (algorithm R of Vitter, 1985).
 type reservoir struct {
@@ -57,7 +57,6 @@ type reservoir struct {
 	rng    *rand.Rand // of the rows that are taken
 	files  int        // number of files before the present file
 	seen   int        // number of rows seen
-	rows   int        // number of rows of the sample
 	values []float64  // [rows,K]
 	words  []*Words   // [K]
 	x      gathered   // of images
@@ -123,12 +122,8 @@ func (r *reservoir) look(t *Table, i int) error {
 		if at = r.rng.IntN(r.seen); at >= r.Rows {
 			return nil
 		}
-	}
-	if at == r.rows {
-		if err := r.room(); err != nil {
-			return err
-		}
-		r.rows++
+	} else if err := r.room(at); err != nil {
+		return err
 	}
 	if k := len(t.Columns); k > 0 {
 		r.values = placed(r.values, t.Values.Float64s()[i*k:(i+1)*k], at)
@@ -139,15 +134,15 @@ func (r *reservoir) look(t *Table, i int) error {
 	return r.x.put(t, i, at)
 }
 
-// room looks now and then whether there is memory for the sample, and makes room for all of it once the sample is not small.
-func (r *reservoir) room() error {
-	if r.rows == 0 || r.rows%roomEvery != 0 {
+// room looks now and then whether there is memory for a sample that has n rows, and makes room for all of it once it is not small.
+func (r *reservoir) room(n int) error {
+	if n == 0 || n%roomEvery != 0 {
 		return nil
 	}
-	if r.rows == roomEvery && r.first.fits(int64(r.Rows), 0) == nil {
-		r.values = slices.Grow(r.values, (r.Rows-r.rows)*len(r.first.use))
+	if n == roomEvery && r.first.fits(int64(r.Rows), 0) == nil {
+		r.values = slices.Grow(r.values, (r.Rows-n)*len(r.first.use))
 	}
-	return r.first.fits(int64(r.rows), 0)
+	return r.first.fits(int64(n), 0)
 }
 
 // word puts the cell of row i and column j of a table into the row at of the sample, if it is a word.
@@ -171,12 +166,12 @@ func (r *reservoir) word(t *Table, i, j, at int) {
 
 // table returns the sample.
 func (r *reservoir) table() *Table {
-	s := r.first
-	t := &Table{Path: s.Path, Notes: r.notes, X: r.x.tensor(r.rows), Paddings: s.reader.Paddings, text: s.lines, rows: r.rows, first: -1}
+	s, n := r.first, min(r.seen, r.Rows)
+	t := &Table{Path: s.Path, Notes: r.notes, X: r.x.tensor(n), Paddings: s.reader.Paddings, text: s.lines, rows: n, first: -1}
 	for j, u := range s.use {
 		t.Columns = append(t.Columns, u.name)
 		if r.words[j] != nil {
-			r.words[j].fill(r.rows)
+			r.words[j].fill(n)
 			r.words[j] = needed(r.words[j].Codes, r.words[j].List)
 		}
 	}
@@ -184,7 +179,7 @@ func (r *reservoir) table() *Table {
 		t.Words = r.words
 	}
 	if len(s.use) > 0 {
-		t.Values = dense.Of(r.values, r.rows, len(s.use))
+		t.Values = dense.Of(r.values, n, len(s.use))
 	}
 	return t
 }

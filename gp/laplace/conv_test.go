@@ -94,8 +94,8 @@ func TestConvolutionKFAC(t *testing.T) {
 	}
 }
 
-// TestConvolutionChannels: the covariances of many outputs are the same whether whole rows are
-// formed, the rows of a few channels at a time, or no rows.
+// TestConvolutionChannels: the covariances of many outputs are the same in all ways, with the rows of all or of a few channels at
+// a time, and from rows that the batch keeps.
 func TestConvolutionChannels(t *testing.T) {
 	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: named("conv2.weight")}
 	p := images(t, o, tensor.Float64, 5, 40)
@@ -104,20 +104,35 @@ func TestConvolutionChannels(t *testing.T) {
 	const c, channels = 40, 3
 	err := q.scan.each(t.Context(), p.probe, func(b batch) error {
 		want := make([]float64, b.count*c*c)
-		at.addCovariance(b, 0, want, channels)
-		for _, atOnce := range []int{0, 1, 2} {
-			got := make([]float64, len(want))
-			if at.addCovariance(b, 0, got, atOnce); fixture.RelErr(got, want) > 1e-12 {
-				t.Errorf("%d channels at once: error %g", atOnce, fixture.RelErr(got, want))
+		at.addCovariance(b, 0, want, placesFirst, channels)
+		for i, w := range []way{placesFirst, placesFirst, rowsFirst, inPlaces, placesFirst, rowsFirst} {
+			if i == 4 {
+				b.kept = newRowStore(1 << 20)
+				b.kept.next()
 			}
+			got := make([]float64, len(want))
+			if at.addCovariance(b, 0, got, w, 1+i%2); fixture.RelErr(got, want) > 1e-12 {
+				t.Errorf("%d, way %d: error %g", i, w, fixture.RelErr(got, want))
+			}
+		}
+		if len(b.kept.rows[0]) != b.size()*at.blocks[0].size() {
+			t.Errorf("kept %d numbers", len(b.kept.rows[0]))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k := q.scan.blocks[0]; !k.inPlaces(c) || k.inPlaces(3) || k.q != channels {
-		t.Errorf("%d places of %d numbers and %d channels", k.places, k.p, k.q)
+	k := q.scan.blocks[0]
+	long := k
+	long.places = 500
+	for c, want := range map[int]way{c: inPlaces, 3: placesFirst} {
+		if w, _, _ := k.wayOf(c); w != want {
+			t.Errorf("way %d with %d outputs, %d places of %d numbers and %d channels", w, c, k.places, k.p, k.q)
+		}
+	}
+	if w, _, _ := long.wayOf(3); w != rowsFirst || k.q != channels {
+		t.Errorf("way %d with %d places", w, long.places)
 	}
 }
 

@@ -178,9 +178,9 @@ func (p *posterior) plan() *gp.Plan {
 	row.Run(p.cost, 1/float64(p.scan.batch))
 	row.Hold((p.cost.Bytes+p.scratchBytes())/int64(p.scan.batch) + p.marginalBytes(1))
 	if c := p.scan.outputs; p.scoresByVariance() && gp.Covariances(p.evidence.likelihood, c) < c {
-		p.planSpectral(row, 1)
+		p.planSpectral(row, 1, 1)
 	} else {
-		p.planMarginals(row, 1)
+		p.planMarginals(row, 1, 1)
 	}
 	return plan
 }
@@ -204,14 +204,14 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 		for _, w := range h.factorSizes() {
 			plan.EigenSystem(float64(w), 1)
 		}
-		p.eachFactor(func(rows, width float64, rotated bool) {
+		p.eachFactor(func(rows, width float64, rotated, _ bool) {
 			if rotated {
 				plan.Products(n * rows * width * width / 2)
 			}
 			plan.Elements(4 * n * rows * width)
 		})
 	default:
-		p.eachFactor(func(rows, width float64, _ bool) { plan.Elements(4 * n * rows * width) })
+		p.eachFactor(func(rows, width float64, _, _ bool) { plan.Elements(4 * n * rows * width) })
 		plan.Products(n * p.scan.touched())
 	}
 }
@@ -224,19 +224,20 @@ func (p *posterior) unitProducts(examples float64) float64 {
 	return examples * float64(p.scan.outputs*p.scan.outputs)
 }
 
-// eachFactor calls f with the rows and the width of each factor of the Jacobian at an example, and whether the structure
-// has a basis for it, see kfac.rotates. Unit vectors have no rows.
-func (p *posterior) eachFactor(f func(rows, width float64, rotated bool)) {
+// eachFactor calls f with the rows and the width of each factor of the Jacobian at an example, whether the structure
+// has a basis for it, see kfac.rotates, and whether it has places. Unit vectors have no rows.
+func (p *posterior) eachFactor(f func(rows, width float64, rotated, placed bool)) {
 	h, rotates := p.full().(interface{ rotates(*graph.Node) bool })
 	c := float64(p.scan.outputs)
 	for _, g := range p.scan.groups {
 		if g.d != p.scan.unit {
-			f(c*float64(p.scan.blocks[g.blocks[0]].places), float64(g.q), rotates && h.rotates(g.d))
+			places := p.scan.blocks[g.blocks[0]].places
+			f(c*float64(places), float64(g.q), rotates && h.rotates(g.d), places > 1)
 		}
 	}
 	for _, k := range p.scan.blocks {
 		if k.a != nil {
-			f(float64(k.places), float64(k.p), rotates && h.rotates(k.a))
+			f(float64(k.places), float64(k.p), rotates && h.rotates(k.a), k.places > 1)
 		}
 	}
 }
@@ -252,16 +253,23 @@ func (p *posterior) planSolves(plan *gp.Plan, solves, examples int) {
 		plan.Elements(times * n * n)
 	}
 	if examples > 0 {
-		c, batch := p.scan.outputs, min(examples, p.scan.batch)
-		plan.Hold(gp.Numbers(p.factorOrder(), p.factorOrder())) // the best factor so far
-		plan.Hold(p.marginalBytes(batch))
-		plan.Beside(gp.Numbers(batch, c, c))
-		plan.Run(p.cost, float64(solves*examples)/float64(p.scan.batch))
-		if p.scoresByVariance() {
-			p.planSpectral(plan, float64(solves*examples))
-		} else {
-			p.planMarginals(plan, float64(solves*examples))
-		}
+		p.planScores(plan, solves, examples)
+	}
+}
+
+// planScores counts the scores of so many posteriors, each at so many examples, of which atOnce share a pass.
+func (p *posterior) planScores(plan *gp.Plan, solves, examples int) {
+	c, batch, all := p.scan.outputs, min(examples, p.scan.batch), float64(solves*examples)
+	plan.Hold(gp.Numbers(p.factorOrder(), p.factorOrder())) // the best factor so far
+	plan.Hold(p.marginalBytes(batch))
+	plan.Beside(gp.Numbers(batch, c, c))
+	once := min(solves, p.atOnce())
+	passes := float64(examples * ((solves + once - 1) / once))
+	plan.Run(p.cost, passes/float64(p.scan.batch))
+	if p.scoresByVariance() {
+		p.planSpectral(plan, passes, all)
+	} else {
+		p.planMarginals(plan, passes, all)
 	}
 }
 
@@ -278,8 +286,8 @@ func (p *posterior) factorOrder() int {
 	return 0
 }
 
-// planMarginals counts the covariances of so many examples.
-func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
+// planMarginals counts the covariances of so many examples, of which the rows of some are formed.
+func (p *posterior) planMarginals(plan *gp.Plan, formed, examples float64) {
 	c, n := float64(p.scan.outputs), float64(p.factorOrder())
 	switch h := p.full().(type) {
 	case *functionSpace:
@@ -290,7 +298,7 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 		q := float64(h.q())
 		plan.Products(examples * (n*n/2 + c*q*q + c*c*q))
 	default:
-		p.planSpectral(plan, examples)
+		p.planSpectral(plan, formed, examples)
 		for _, g := range p.scan.groups {
 			plan.Grams(c, float64(g.q), examples)
 		}
@@ -298,14 +306,25 @@ func (p *posterior) planMarginals(plan *gp.Plan, examples float64) {
 	plan.Elements(examples * c * c)
 }
 
-// planSpectral counts the factors in their bases, and the variances, of so many examples.
-func (p *posterior) planSpectral(plan *gp.Plan, examples float64) {
-	p.eachFactor(func(rows, width float64, rotated bool) {
+// planSpectral counts the factors in their bases, and the variances, of so many examples. The rows of blocks with places are formed for
+// some of them, if a batch can keep the rows.
+func (p *posterior) planSpectral(plan *gp.Plan, formed, examples float64) {
+	p.eachFactor(func(rows, width float64, rotated, placed bool) {
 		plan.Elements(3 * examples * rows * width)
-		if rotated {
+		if rotated && !placed {
 			plan.Products(examples * rows * width * width)
 		}
 	})
+	for _, k := range p.scan.blocks {
+		if k.places > 1 {
+			times := examples
+			w, before, after := k.wayOf(p.scan.outputs)
+			if w != inPlaces && gp.Numbers(p.scan.batch*p.scan.outputs, k.size()) <= p.sharing() {
+				times = formed
+			}
+			plan.Products(times*before + examples*after)
+		}
+	}
 	plan.Products(examples*p.scan.touched() + p.unitProducts(examples))
 }
 
@@ -351,7 +370,7 @@ func (p *posterior) scratchBytes() int64 {
 		return gp.Numbers(b, h.elements())
 	}
 	sum := 0.0
-	p.eachFactor(func(rows, width float64, _ bool) { sum += rows * width })
+	p.eachFactor(func(rows, width float64, _, _ bool) { sum += rows * width })
 	return gp.Numbers(b, int(sum+p.unitProducts(1)))
 }
 

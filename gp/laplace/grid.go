@@ -29,8 +29,8 @@ type gridPoint struct {
 // gridSearch returns the posterior at the best point of a grid, and the score of every
 // point. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
 // examples x [N,…] with targets y [N,W·C] that the fit has not seen. A point takes one
-// factorisation and one prediction, and no pass over the data of the fit. gridSearch
-// returns ctx's error if ctx ends first.
+// factorisation and one prediction, of which points with small posteriors share the pass through the network, and no pass
+// over the data of the fit. gridSearch returns ctx's error if ctx ends first.
 func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) (*posterior, []gridPoint, error) {
 	d, err := newData(x, y, options{Likelihood: p.evidence.likelihood})
 	if err != nil {
@@ -40,10 +40,19 @@ func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) 
 		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
 	}
 	var tried []gridPoint
-	best, _, err := gp.Best(g.points(p), "points of the grid", func(h hyper) (*posterior, float64, error) {
-		q, nll, err := p.try(ctx, h, d)
-		tried = append(tried, gridPoint{h.prior[0], h.noise, nll})
-		return q, nll, err
+	var ahead []attempt // of the points that come next
+	points := g.points(p)
+	best, _, err := gp.Best(points, "points of the grid", func(h hyper) (*posterior, float64, error) {
+		if len(ahead) == 0 {
+			next := points[len(tried):]
+			if ahead, err = p.attempts(ctx, next[:min(len(next), p.atOnce())], d); err != nil {
+				return nil, 0, err
+			}
+		}
+		a := ahead[0]
+		ahead = ahead[1:]
+		tried = append(tried, gridPoint{h.prior[0], h.noise, a.nll})
+		return a.posterior, a.nll, nil
 	})
 	if err != nil {
 		return nil, tried, fmt.Errorf("laplace: %w", err)
@@ -73,30 +82,65 @@ func (g grid) priors() []float64 {
 	return g.PriorStds
 }
 
-// try returns the posterior at one point and its NLL: nil and +Inf where the posterior
-// cannot be computed.
-func (p *posterior) try(ctx context.Context, h hyper, d gp.Examples) (*posterior, float64, error) {
-	if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
-		return nil, 0, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
+// attempt is the posterior at a point of a grid.
+type attempt struct {
+	*posterior         // nil where it cannot be computed
+	nll        float64 // mean of an example; +Inf where the posterior cannot be computed
+}
+
+// sharing is the memory for posteriors that share a pass, and as much again is for the rows that a batch keeps for them: together at most
+// a quarter of what the structure holds while it sums H up, of which it then needs less.
+func (p *posterior) sharing() int64 { return min(64<<20, p.structure.bytes()/8) }
+
+// atOnce is how many points of a grid share a pass over the examples. All their posteriors are in memory, so that this is one where these
+// are large.
+func (p *posterior) atOnce() int {
+	if s, ok := p.structure.(interface{ predictorBytes() int64 }); ok {
+		return int(max(1, p.sharing()/s.predictorBytes()))
 	}
-	q, err := p.AtEach(ctx, h.prior, h.noise)
-	if errors.As(err, new(*graph.NotPositiveDefiniteError)) {
-		return nil, math.Inf(1), nil
+	return 1
+}
+
+// attempts returns the posteriors at some points of a grid and their NLLs, with one pass over the examples d.
+func (p *posterior) attempts(ctx context.Context, points []hyper, d gp.Examples) ([]attempt, error) {
+	out := make([]attempt, len(points))
+	for i, h := range points {
+		if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
+			return nil, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
+		}
+		q, err := p.AtEach(ctx, h.prior, h.noise)
+		switch {
+		case errors.As(err, new(*graph.NotPositiveDefiniteError)):
+			out[i].nll = math.Inf(1)
+		case err != nil:
+			return nil, err
+		default:
+			out[i].posterior = q
+		}
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	l, at := p.evidence.at(h.noise), targets{from: d}
-	sum, g := 0.0, gp.Gaussian{}
-	err = p.scan.each(ctx, d.X, func(b batch) error {
-		nll, err := q.score(b, &g, l, at.of(b))
-		sum += float64(b.count) * nll
-		return err
+	at, g, kept := targets{from: d}, gp.Gaussian{}, newRowStore(int(p.sharing()/8))
+	err := p.scan.each(ctx, d.X, func(b batch) error {
+		y, taken := at.of(b), b.taken
+		if kept.next(); len(points) > 1 {
+			b.kept = kept
+		}
+		for i, a := range out {
+			if a.posterior == nil {
+				continue
+			}
+			nll, err := a.score(b, &g, p.evidence.at(a.hyper.noise), y)
+			if err != nil {
+				return err
+			}
+			out[i].nll += float64(b.count) * nll
+			b.scanner.taken = taken
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, 0, err
+	for i := range out {
+		out[i].nll /= float64(d.N())
 	}
-	return q, sum / float64(d.N()), nil
+	return out, err
 }
 
 // score returns the mean negative log-likelihood of the targets y of a batch. g is memory. The probabilities of classes

@@ -199,6 +199,7 @@ type batch struct {
 	ctx          context.Context // of the pass over the examples
 	first, count int             // number of the first example, and number of examples
 	lambda       *lambda         // nil: Λ is the identity over σ²
+	kept         *rowStore       // of several predictors; nil for one
 }
 
 // size is the number of Jacobian rows.

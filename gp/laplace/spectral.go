@@ -98,6 +98,9 @@ type spectralPredictor struct {
 	v [][]float64 // by block, [p·q]
 }
 
+// predictorBytes is the memory of a predictor.
+func (s *spectral) predictorBytes() int64 { return 8 * int64(s.params) }
+
 // rotated returns a factor's rows in the basis, in memory of the batch.
 func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
 	basis := p.basis[n]
@@ -223,7 +226,7 @@ func (p spectralPredictor) width() int { return p.params }
 func (p spectralPredictor) root(b batch, f []float64) error {
 	for i, k := range p.blocks {
 		if k.places > 1 {
-			kernel.Parallel(b.size(), &rowsJob{p.multiplied(b, i), f[k.offset:], p.params})
+			p.formRows(b, i, p.stds(b, i), f[k.offset:], p.params)
 			continue
 		}
 		d, q, std := p.rotated(b, k.d), k.q, make([]float64, k.size())

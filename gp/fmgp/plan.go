@@ -25,7 +25,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, held, e, err := f.sizes(shape)
+	n, held, e, computed, err := f.sizes(shape)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	m, d := len(class), shape.TotalSize()
 	plan := &gp.Plan{What: f.what(m), Cheaper: "a smaller value of the setting iterations"}
 	plan.Pass(size, pass, n+held+m, limit)
-	plan.Hold(int64((n+held)*(c+e)) * int64(dt.Size()))
+	plan.Hold(int64((n+held)*(c+computed)) * int64(dt.Size()))
 	plan.Hold(gp.Numbers(4, m, m)) // of predictions
 	plan.Beside(gp.Numbers(arrays, m, m))
 	if err := plan.Check(f.r.Limit()); err != nil {
@@ -67,16 +67,16 @@ func (f *fitting) holdValidation(plan *gp.Plan, limit int64, held, m, c int) {
 	plan.Hold(gp.Numbers(held, c, each))
 }
 
-// sizes returns the numbers of training rows, of held-out rows and of features.
-func (f *fitting) sizes(shape tensor.Shape) (n, held, e int, err error) {
+// sizes returns the numbers of training rows, of held-out rows, of features and of those features that are not inputs.
+func (f *fitting) sizes(shape tensor.Shape) (n, held, e, computed int, err error) {
 	n = f.p.Train.N()
 	if f.p.Validation != nil {
 		held = f.p.Validation.N()
 	}
 	if f.s.Kernel == kernelEmbedding {
-		e, err = f.features(shape)
+		e, computed, err = f.features(shape)
 	}
-	return n, held, e, err
+	return n, held, e, computed, err
 }
 
 // arrays is how many matrices of order M a step takes at least.
@@ -127,11 +127,14 @@ func (f *fitting) networkPass(shape tensor.Shape) func(size int) (graph.Pass, er
 	}
 }
 
-// features returns E.
-func (f *fitting) features(shape tensor.Shape) (int, error) {
+// features returns E, and how many features are not inputs.
+func (f *fitting) features(shape tensor.Shape) (e, computed int, err error) {
 	p, err := f.networkPass(shape)(1)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return p.Outputs[1].Shape().TotalSize(), nil
+	if e = p.Outputs[1].Shape().TotalSize(); graph.Unshaped(p.Outputs[1]) != p.X {
+		computed = e
+	}
+	return e, computed, nil
 }

@@ -101,22 +101,30 @@ type network struct {
 	each     *graph.Batched // outputs and features
 	outputs  int            // C
 	features int            // E
+	same     bool           // the features are the inputs, as of a network of one layer
 }
 
 // newNetwork compiles a network for inputs of a shape, with its features or without, in as
 // many rows at a time as the memory allows.
 func newNetwork(net layers.Network, dt tensor.Dtype, shape []int, features bool, limit int64) (*network, error) {
-	each, err := graph.NewBatchedWithin("fmgp: the outputs of the network", predictBatch, limit, func(size int) (graph.Pass, error) {
+	n, err := &network{}, error(nil)
+	n.each, err = graph.NewBatchedWithin("fmgp: the outputs of the network", predictBatch, limit, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
-		return graph.Pass{Builder: b, X: x, Outputs: writeNetwork(b, net, x, features)}, b.Err()
+		out := writeNetwork(b, net, x, features)
+		if n.same = features && b.Err() == nil && graph.Unshaped(out[1]) == x; n.same {
+			out = out[:1]
+		}
+		return graph.Pass{Builder: b, X: x, Outputs: out}, b.Err()
 	})
 	if err != nil {
 		return nil, err
 	}
-	n := &network{each: each, outputs: each.Width(0)}
-	if features {
-		n.features = each.Width(1)
+	switch n.outputs = n.each.Width(0); {
+	case n.same:
+		n.features = tensor.Shape(shape).TotalSize()
+	case features:
+		n.features = n.each.Width(1)
 	}
 	return n, nil
 }
@@ -173,17 +181,23 @@ func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64, tell
 	if x.Dims() < 2 || x.Shape()[0] < 1 {
 		return points{}, fmt.Errorf("inputs have shape %v, expected [N,…]", x.Shape())
 	}
-	n, dt := x.Shape()[0], x.Dtype()
-	if need := int64(n) * int64(w.outputs+w.features) * int64(dt.Size()); limit > 0 && need > limit {
+	n, dt, computed := x.Shape()[0], x.Dtype(), w.outputs
+	if !w.same {
+		computed += w.features
+	}
+	if need := int64(n) * int64(computed) * int64(dt.Size()); limit > 0 && need > limit {
 		return points{}, &graph.MemoryError{What: "fmgp: the network's outputs and features", Need: need, Limit: limit}
 	}
 	p := points{x: x, g: tensor.New(tensor.Of(dt), tensor.WithShape(n, w.outputs))}
-	if w.features > 0 {
+	switch {
+	case w.same:
+		p.f = dense.Rows(x, 0, n)
+	case w.features > 0:
 		p.f = tensor.New(tensor.Of(dt), tensor.WithShape(n, w.features))
 	}
 	err := w.each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
 		dense.Put(p.g, first, out[0], 0, rows)
-		if p.f != nil {
+		if len(out) > 1 {
 			dense.Put(p.f, first, out[1], 0, rows)
 		}
 		tell(first+rows, n)

@@ -40,6 +40,9 @@ func TestFeaturesOfNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		if n.same != (c.body == 0) {
+			t.Errorf("%s: the features are the inputs: %v", name, n.same)
+		}
 		got, err := n.points(t.Context(), c.x, 0, untold)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

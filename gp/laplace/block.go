@@ -2,7 +2,6 @@ package laplace
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -89,7 +88,7 @@ func alike(u, v *graph.Node, depth int) bool {
 	if !u.Shape().Eq(v.Shape()) {
 		return false
 	}
-	u, v = unshaped(u), unshaped(v)
+	u, v = graph.Unshaped(u), graph.Unshaped(v)
 	in, other := graph.Children(u), graph.Children(v)
 	if u == v || depth == 0 || len(in) == 0 || len(in) != len(other) || u.Op().Hashcode() != v.Op().Hashcode() {
 		return u == v
@@ -100,14 +99,6 @@ func alike(u, v *graph.Node, depth int) bool {
 		}
 	}
 	return true
-}
-
-// unshaped returns the node that n is a reshape of, or n itself.
-func unshaped(n *graph.Node) *graph.Node {
-	for len(graph.Children(n)) == 1 && strings.HasPrefix(n.Op().String(), "reshape ") {
-		n = graph.Children(n)[0]
-	}
-	return n
 }
 
 // factored fills in k where the Jacobian is a single outer product, of which one factor is

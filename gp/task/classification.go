@@ -131,11 +131,20 @@ func (c *Classification) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]float64, len(labels)*c.size())
-	for i, k := range labels {
-		rows[i*c.size()+k] = 1
+	rows := tensor.New(tensor.Of(dt), tensor.WithShape(len(labels), c.size()))
+	if dt == tensor.Float32 {
+		mark(rows.Float32s(), labels, c.size())
+	} else {
+		mark(rows.Float64s(), labels, c.size())
 	}
-	return graph.Convert(tensor.New(tensor.WithShape(len(labels), c.size()), tensor.WithBacking(rows)), dt), nil
+	return rows, nil
+}
+
+// mark sets the element of each row's label to 1.
+func mark[T float](rows []T, labels []int, width int) {
+	for i, k := range labels {
+		rows[i*width+k] = 1
+	}
 }
 
 // decode returns the class of each row's largest element.

@@ -208,7 +208,8 @@ def vit(folder, data, minutes=60):
             start, part = time.process_time() / torch.get_num_threads(), min(1, used / seconds)
             for g in opt.param_groups:
                 g["lr"] = 5e-4 * min(1, (step + 1) / 200) * (1 + math.cos(math.pi * part)) / 2
-            loss = F.cross_entropy(net(moved(x[i])), y[i])
+            with torch.autocast("cpu", dtype=torch.bfloat16):  # products only; weights and Adam stay float32
+                loss = F.cross_entropy(net(moved(x[i])), y[i])
             opt.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1)

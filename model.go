@@ -18,7 +18,6 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/archive"
-	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 )
@@ -324,7 +323,7 @@ func (m *Model) checkNet() error {
 	if len(m.Net.Params()) == 0 {
 		return fmt.Errorf("a network without parameters, expected %s", m.Form)
 	}
-	want, err := layers.Build(m.Form, m.Dtype(), holdout.Rand(0, holdout.Weights))
+	want, err := layers.Build(m.Form, m.Dtype(), nil)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,8 @@ func set(dst *tensor.Dense, i int, v []float64) {
 		copy(dst.Float64s()[i*len(v):], v)
 		return
 	}
+	row := dst.Float32s()[i*len(v):]
 	for k, x := range v {
-		dst.Float32s()[i*len(v)+k] = float32(x)
+		row[k] = float32(x)
 	}
 }

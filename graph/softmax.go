@@ -41,11 +41,7 @@ func logSoftmaxLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
 	return func(y []T, x [][]T) error {
 		for i := 0; i < len(y); i += n {
 			row, out := x[0][i:i+n], y[i:i+n]
-			top := row[0]
-			for _, v := range row {
-				top = max(top, v)
-			}
-			kernel.AddScalar(out, -top, row)
+			kernel.AddScalar(out, -kernel.Largest(row), row)
 			kernel.Exp(e, out)
 			sum[0] = kernel.Sum(e)
 			kernel.Log(sum, sum)

@@ -189,10 +189,7 @@ func logSumExpLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
 	return func(y []T, x [][]T) error {
 		for i := range y {
 			row := x[0][i*n : (i+1)*n]
-			top := row[0]
-			for _, v := range row {
-				top = max(top, v)
-			}
+			top := kernel.Largest(row)
 			kernel.AddScalar(e, -top, row)
 			kernel.Exp(e, e)
 			y[i] = top + T(math.Log(float64(kernel.Sum(e))))

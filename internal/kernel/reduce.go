@@ -49,6 +49,31 @@ func Sum[T Float](x []T) T {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
+// Largest returns the largest element of x, which is not empty. Where x has a NaN, the result is NaN or the largest of some elements.
+func Largest[T Float](x []T) T {
+	m := [4]T{x[0], x[0], x[0], x[0]}
+	n := len(x) &^ 3
+	for i := 0; i < n; i += 4 { // comparisons of four chains do not wait for each other, as those of max do
+		v := x[i : i+4 : i+4]
+		if v[0] > m[0] {
+			m[0] = v[0]
+		}
+		if v[1] > m[1] {
+			m[1] = v[1]
+		}
+		if v[2] > m[2] {
+			m[2] = v[2]
+		}
+		if v[3] > m[3] {
+			m[3] = v[3]
+		}
+	}
+	for _, v := range x[n:] {
+		m[0] = max(m[0], v)
+	}
+	return max(max(m[0], m[1]), max(m[2], m[3]))
+}
+
 // Poles returns Σ z_i t_i and Σ t_i² for t_i = z_i/(p_i − x). These are the sums in the secular equation
 // of an eigenvalue problem.
 func Poles(z, p []float64, x float64) (sum, squares float64) {

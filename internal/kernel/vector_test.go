@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -287,6 +288,9 @@ func testReductions[T Float](t *testing.T) {
 		}
 		near(t, name("Dot of ", n), float64(Dot(x, y)), dot, float64(n)*absDot*epsilon[T]())
 		near(t, name("Sum of ", n), float64(Sum(x)), sum, float64(n)*absSum*epsilon[T]())
+		if n > 0 && Largest(x) != slices.Max(x) {
+			t.Fatalf("largest of %d numbers: %v, expected %v", n, Largest(x), slices.Max(x))
+		}
 		for i := range x {
 			kept := x[i]
 			x[i] = T(math.NaN())

@@ -179,11 +179,18 @@ func (e *Engine) compile(ctx context.Context, q *pool) (Compiled, error) {
 	// Zeros may be no inputs that the network can take. The first prediction returns an error
 	// that is not due to the zeros.
 	var g Gaussian
-	if c.Predict(ctx, make([]float64, e.warmed(q.size)*e.width), &g) == nil {
+	if c.Predict(context.WithValue(ctx, trial{}, true), make([]float64, e.warmed(q.size)*e.width), &g) == nil {
 		e.form = g.form()
 	}
 	return c, nil
 }
+
+// trial is the key of a context in which an Engine predicts zeros.
+type trial struct{}
+
+// IsTrial reports whether a prediction is the first one of an Engine, whose zeros are no rows of anyone and whose result only says what
+// form predictions have.
+func IsTrial(ctx context.Context) bool { return ctx.Value(trial{}) != nil }
 
 // warmed returns how many inputs the first run of a size has. With many outputs the covariances of all would take more
 // memory than the compiled prediction; one input does where the number of outputs is not known yet.

@@ -79,6 +79,10 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 	v := c.features[:n*width]
 	c.missing, c.inputs = c.missing[:0], c.inputs[:0]
 	remembers := c.cut.Memory.remembers()
+	if remembers && gp.IsTrial(ctx) { // the layers before the cut may never be needed
+		clear(v)
+		return c.Compiled.Predict(ctx, v, g)
+	}
 	for i := range n {
 		row, found := x[i*d:(i+1)*d], false
 		if remembers {
@@ -110,8 +114,7 @@ func (c *compiled) compute(v []float64) error {
 	for i, row := range c.missing {
 		dense.Copy(v[row*width:(row+1)*width], out[0], i*width)
 	}
-	// A gp.Engine tries zeros first, which are no row.
-	if !c.cut.Memory.remembers() || !slices.ContainsFunc(c.inputs, func(x float64) bool { return x != 0 }) {
+	if !c.cut.Memory.remembers() {
 		return nil
 	}
 	keys := make([]key, len(c.missing))

@@ -119,12 +119,12 @@ func (m *Model) header() (header, []gp.Array, error) {
 	if m.Posterior == nil {
 		return h, arrays, nil
 	}
-	h.Posterior, arrays, err = m.posteriorHeader(arrays)
+	h.Posterior, arrays, err = m.posteriorHeader(h.Fingerprint, arrays)
 	return h, arrays, err
 }
 
-// posteriorHeader returns the header of the posterior, and appends its arrays.
-func (m *Model) posteriorHeader(arrays []gp.Array) (*posteriorHeader, []gp.Array, error) {
+// posteriorHeader returns the header of the posterior, of weights with a fingerprint, and appends its arrays.
+func (m *Model) posteriorHeader(fingerprint string, arrays []gp.Array) (*posteriorHeader, []gp.Array, error) {
 	state, err := m.Posterior.State()
 	if err != nil {
 		return nil, nil, err
@@ -132,7 +132,7 @@ func (m *Model) posteriorHeader(arrays []gp.Array) (*posteriorHeader, []gp.Array
 	for _, a := range state.Arrays {
 		arrays = append(arrays, gp.Array{Name: posteriorMember(a.Name), Value: a.Value})
 	}
-	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: m.fingerprint(), NoiseVariance: m.Posterior.NoiseVariance, Temperature: m.Posterior.Temperature, Model: m.Posterior.Model}
+	h := &posteriorHeader{Method: m.Posterior.Method, Fingerprint: fingerprint, NoiseVariance: m.Posterior.NoiseVariance, Temperature: m.Posterior.Temperature, Model: m.Posterior.Model}
 	if _, cut := frozen.Stored(m.Posterior.Stored); cut != nil {
 		h.FrozenParts, h.FrozenJoined, h.Label = cut.Place().Parts, cut.Place().Joined, m.Posterior.String()
 	}

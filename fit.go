@@ -184,7 +184,7 @@ func (m *Model) notesOf(set *data.Set, rows division, f *gp.Fitted) []string {
 // also by a verdict and notes where the division has rows for them.
 func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
 	out := m.MAP()
-	if err := out.attach(m.posterior(f, e.Method, p.Likelihood), m.fingerprint()); err != nil {
+	if err := out.take(m.posterior(f, e.Method, p.Likelihood)); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(out.fitLaws(ctx, p.Validation, rows), out.fitTemperature(ctx, p, &f.Record)); err != nil && ctx.Err() == nil {

@@ -230,6 +230,11 @@ func (m *Model) attach(p *Posterior, fingerprint string) error {
 	if own := m.fingerprint(); own != fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, fingerprint, own)
 	}
+	return m.take(p)
+}
+
+// take is attach for a posterior that was fitted to these weights.
+func (m *Model) take(p *Posterior) error {
 	if err := m.checkPosterior(p); err != nil {
 		return fmt.Errorf("posterior: %w", err)
 	}

@@ -72,6 +72,14 @@ func attachRandom(t testing.TB, m *Model, inducing int, rng *rand.Rand) {
 	}
 }
 
+// attach gives the model a posterior that was fitted to weights with the given fingerprint, as reading a file does.
+func (m *Model) attach(p *Posterior, fingerprint string) error {
+	if err := otherWeights(m.fingerprint(), fingerprint); err != nil {
+		return err
+	}
+	return m.take(p)
+}
+
 // storedVaLLA is VaLLA's posterior with inducing inputs z of a shape each, which carry the outputs
 // class. Its L is the identity with off added to each element, log σ₀ is logStd.
 func storedVaLLA(t testing.TB, net layers.Network, z []float64, shape, class []int, off func() float64, logStd float64) gp.Stored {

@@ -77,13 +77,14 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 			return nil, err
 		}
 	}
-	if own := m.fingerprint(); own != h.Fingerprint {
+	own := m.fingerprint()
+	if own != h.Fingerprint {
 		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
 	}
 	if err := m.rescale(a, h.Scale, size); err != nil {
 		return nil, err
 	}
-	if err := m.restore(a, h.Posterior); err != nil {
+	if err := m.restore(a, own, h.Posterior); err != nil {
 		return nil, err
 	}
 	for _, l := range h.Laws {
@@ -148,10 +149,13 @@ func (h *header) model(size int64) (*Model, error) {
 	return m, err
 }
 
-// restore reads the posterior, if there is one, and gives it to the model.
-func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
+// restore reads the posterior, if there is one, and gives it to the model, whose weights have the fingerprint own.
+func (m *Model) restore(a *archive.Reader, own string, h *posteriorHeader) error {
 	if h == nil {
 		return nil
+	}
+	if err := otherWeights(own, h.Fingerprint); err != nil {
+		return err
 	}
 	how, err := method.Lookup(h.Method)
 	if err != nil {
@@ -165,7 +169,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	}
 	p, err := m.restored(how, l, h, saved{a, h.State})
 	if err == nil {
-		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance, h.Temperature, h.Model}, h.Fingerprint)
+		err = m.take(&Posterior{p, h.Method, h.NoiseVariance, h.Temperature, h.Model})
 	}
 	if err != nil && !errors.Is(err, ErrFormat) {
 		err = archive.Errorf("posterior", "%w", err)

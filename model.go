@@ -224,16 +224,16 @@ func (m *Model) gp() gp.Posterior {
 	return p
 }
 
-// attach gives the model a posterior that was fitted to weights with the given fingerprint.
-// If the model has other weights the error wraps [errFingerprint], and nothing changes.
-func (m *Model) attach(p *Posterior, fingerprint string) error {
-	if own := m.fingerprint(); own != fingerprint {
-		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, fingerprint, own)
+// otherWeights returns the error about a posterior that was fitted to weights with a fingerprint where the network has weights with
+// another, and nil where both are one. The error wraps [errFingerprint].
+func otherWeights(own, fitted string) error {
+	if own == fitted {
+		return nil
 	}
-	return m.take(p)
+	return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, fitted, own)
 }
 
-// take is attach for a posterior that was fitted to these weights.
+// take gives the model a posterior that was fitted to its weights. After an error nothing has changed.
 func (m *Model) take(p *Posterior) error {
 	if err := m.checkPosterior(p); err != nil {
 		return fmt.Errorf("posterior: %w", err)

@@ -118,13 +118,9 @@ func (f *fitting) classes() []int {
 	return class
 }
 
-// networkPass writes the network's outputs, and its features where the kernel has them.
+// networkPass writes what the fit computes of the network.
 func (f *fitting) networkPass(shape tensor.Shape) func(size int) (graph.Pass, error) {
-	return func(size int) (graph.Pass, error) {
-		b := graph.NewBuilder(f.p.Dtype())
-		x := b.Input("x", append([]int{size}, shape...)...)
-		return graph.Pass{Builder: b, X: x, Outputs: writeNetwork(b, f.p.Net, x, f.s.Kernel == kernelEmbedding)}, b.Err()
-	}
+	return networkPass(f.p.Net, f.p.Dtype(), shape, f.s.Kernel == kernelEmbedding)
 }
 
 // features returns E, and how many features are not inputs.
@@ -133,8 +129,9 @@ func (f *fitting) features(shape tensor.Shape) (e, computed int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if e = p.Outputs[1].Shape().TotalSize(); graph.Unshaped(p.Outputs[1]) != p.X {
-		computed = e
+	if len(p.Outputs) == 1 {
+		return shape.TotalSize(), 0, nil
 	}
-	return e, computed, nil
+	e = p.Outputs[1].Shape().TotalSize()
+	return e, e, nil
 }

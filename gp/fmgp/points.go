@@ -108,14 +108,11 @@ type network struct {
 // many rows at a time as the memory allows.
 func newNetwork(net layers.Network, dt tensor.Dtype, shape []int, features bool, limit int64) (*network, error) {
 	n, err := &network{}, error(nil)
+	pass := networkPass(net, dt, shape, features)
 	n.each, err = graph.NewBatchedWithin("fmgp: the outputs of the network", predictBatch, limit, func(size int) (graph.Pass, error) {
-		b := graph.NewBuilder(dt)
-		x := b.Input("x", append([]int{size}, shape...)...)
-		out := writeNetwork(b, net, x, features)
-		if n.same = features && b.Err() == nil && graph.Unshaped(out[1]) == x; n.same {
-			out = out[:1]
-		}
-		return graph.Pass{Builder: b, X: x, Outputs: out}, b.Err()
+		p, err := pass(size)
+		n.same = features && len(p.Outputs) == 1
+		return p, err
 	})
 	if err != nil {
 		return nil, err
@@ -127,6 +124,19 @@ func newNetwork(net layers.Network, dt tensor.Dtype, shape []int, features bool,
 		n.features = n.each.Width(1)
 	}
 	return n, nil
+}
+
+// networkPass writes the network's outputs and, where they are wanted and are not the inputs, its features.
+func networkPass(net layers.Network, dt tensor.Dtype, shape []int, features bool) func(size int) (graph.Pass, error) {
+	return func(size int) (graph.Pass, error) {
+		b := graph.NewBuilder(dt)
+		x := b.Input("x", append([]int{size}, shape...)...)
+		out := writeNetwork(b, net, x, features)
+		if features && b.Err() == nil && graph.Unshaped(out[1]) == x {
+			out = out[:1]
+		}
+		return graph.Pass{Builder: b, X: x, Outputs: out}, b.Err()
+	}
 }
 
 // writeNetwork writes the outputs [B,C] at x [B,…] and, where they are wanted, the features

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -142,6 +143,25 @@ func TestPosterior(t *testing.T) {
 				t.Errorf("features of %d rows, expected 37 at least", c.Memory.Rows())
 			}
 		})
+	}
+}
+
+// TestZeros: a row of zeros has its own features, although an engine tries zeros without them, and is remembered like other rows.
+func TestZeros(t *testing.T) {
+	c := before(t, blocks(t, tensor.Float64), tensor.Float64, "last-layer")
+	p := fitted(t, c, tensor.Float64)
+	zeros := dense.Of(make([]float64, 25), 1, 1, 5, 5)
+	var got [2][]float64
+	for i, m := range []*Memory{nil, InMemory(c)} {
+		c.Memory = m
+		g, err := gp.Predict(t.Context(), p, zeros)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[i] = append(slices.Clone(g.Mean), g.Cov...)
+	}
+	if !slices.Equal(got[0], got[1]) || c.Memory.Rows() != 1 {
+		t.Errorf("%v with a memory, which then has %d rows; expected %v", got[1], c.Memory.Rows(), got[0])
 	}
 }
 

@@ -109,10 +109,15 @@ type rowStore struct {
 }
 
 // newRowStore returns memory for at most so many numbers.
-func newRowStore(most int) *rowStore { return &rowStore{all: map[int][]float64{}, most: most} }
+func newRowStore(most int) *rowStore {
+	return &rowStore{rows: map[int][]float64{}, all: map[int][]float64{}, most: most}
+}
 
 // next drops the rows, because another batch comes.
-func (k *rowStore) next() { k.rows, k.left = map[int][]float64{}, k.most }
+func (k *rowStore) next() {
+	clear(k.rows)
+	k.left = k.most
+}
 
 // kept returns the rows of block i that the batch keeps, and nil if it keeps none.
 func (p spectralPredictor) kept(b batch, i int) []float64 {
@@ -165,7 +170,8 @@ func (j *covarianceJob) Run(part, parts int) {
 func (j *covarianceJob) addRows(e int, scratch, cov []float64) {
 	c, n := j.b.outputs, j.size()
 	for r := range c {
-		row, from := scratch[r*n:(r+1)*n], scratch[r*n:(r+1)*n]
+		row := scratch[r*n : (r+1)*n]
+		from := row
 		if j.rows != nil {
 			from = j.rows[(e*c+r)*n:][:n]
 		} else {

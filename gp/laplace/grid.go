@@ -44,7 +44,7 @@ func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) 
 	points := g.points(p)
 	best, _, err := gp.Best(points, "points of the grid", func(h hyper) (*posterior, float64, error) {
 		if len(ahead) == 0 {
-			next := points[len(tried):]
+			next, err := points[len(tried):], error(nil)
 			if ahead, err = p.attempts(ctx, next[:min(len(next), p.atOnce())], d); err != nil {
 				return nil, 0, err
 			}

@@ -77,14 +77,13 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 			return nil, err
 		}
 	}
-	own := m.fingerprint()
-	if own != h.Fingerprint {
+	if own := m.fingerprint(); own != h.Fingerprint {
 		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
 	}
 	if err := m.rescale(a, h.Scale, size); err != nil {
 		return nil, err
 	}
-	if err := m.restore(a, own, h.Posterior); err != nil {
+	if err := m.restore(a, h.Fingerprint, h.Posterior); err != nil {
 		return nil, err
 	}
 	for _, l := range h.Laws {

@@ -87,9 +87,10 @@ func (c Conv) element(out, in, ky, kx int) int {
 // other pixels, as PyTorch does: 0·Inf and 0·NaN make the sum NaN.
 //
 // With AVX-512 and in float32, the three functions use Winograd's algorithm for 3×3 filters with stride 1
-// and padding 1, where rows have 8, 16 or 32 pixels and the numbers of channels are multiples of 16. The
-// rounding errors are then 0.8 to 1.7 times the errors of sums in order, and a sum with Inf may be NaN. In
-// ConvFilter, Inf and NaN on the edge of an image may then reach other elements of filters as well.
+// and padding 1, where the numbers of channels are multiples of 16: ConvForward and ConvInput where rows fill most of a
+// vector of tiles, such as rows of 7, 8, 14, 16, 28 or more pixels, if all images share the filters, and ConvFilter for rows of
+// 8, 16 and 32 pixels. The rounding errors are then 0.8 to 1.7 times the errors of sums in order, and a sum with Inf may
+// be NaN. In ConvFilter, Inf and NaN on the edge of an image may then reach other elements of filters as well.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) { ConvForwardThen(c, n, x, w, y, Then{}) }
 
 // ConvForwardThen is ConvForward with work on the results. It returns false if the work was not done, which
@@ -162,7 +163,7 @@ func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	checkConv("ConvFilter", c, n, x, w, y)
 	if len(w) > 0 {
-		convFilter(c, n, x, y, w, fastTiles[T]() && c.tileable())
+		convFilter(c, n, x, y, w, fastTiles[T]() && c.wholeTiles())
 	}
 }
 

@@ -17,87 +17,29 @@ const (
 	tileUnits  = 4  // of 8 pixels in a row, or 4 tiles
 
 	// tileVectors is the number of vectors of tiles that are multiplied at a time. Their components
-	// stay in the second level cache.
-	tileVectors = 2
+	// stay in the second level cache. Filters that do not stay there, too, are read once for moreVectors.
+	tileVectors, moreVectors = 2, 8
 
 	// componentSlack is the number of elements between components, which would otherwise push each
 	// other out of the first level cache.
 	componentSlack = 16
 )
 
-// tileBand holds the places of the pixels of tileLanes tiles in a plane. The pixels lie in two rows of four
-// units, where a unit has 8 pixels or 4 tiles, and in the rows above and below. The assembly relies on the
-// order of the fields.
-type tileBand struct {
-	at  [tileUnits]int // first pixel of each unit, in the upper row
-	row int            // elements of a row
-
-	// The rows above and below, counted from two rows above the unit on. Where the image has no such
-	// row, these are other rows. outer selects the pixels that exist, in two vectors above and two below.
-	above, below [tileUnits]int
-	outer        [4]uint16 // bits of the pixels that exist
-
-	left, right uint16 // the lanes whose tiles have a neighbour there
-}
-
-// laneOf returns the lane of tile t of a band, where shuffles within quarters of a vector put the tile.
-func laneOf(t int) int { return t%8/2*4 + t/8*2 + t%2 }
-
-// appendBands appends the bands of a plane to list.
-func (c Conv) appendBands(list []tileBand) []tileBand {
-	tiles := c.Width / 2 // in a row
-	for first := 0; first < c.Height*tiles/2; first += tileLanes {
-		b := tileBand{row: c.Width}
-		for q := range b.at {
-			row, half := (first+4*q)/tiles*2, uint16(0xff)<<(8*(q%2))
-			b.at[q], b.above[q], b.below[q] = row*c.Width+2*((first+4*q)%tiles), 2*c.Width, 3*c.Width
-			if row > 0 {
-				b.above[q] = c.Width
-				b.outer[q/2] |= half
-			}
-			if row+2 < c.Height {
-				b.below[q] = 4 * c.Width
-				b.outer[2+q/2] |= half
-			}
-		}
-		for t := range tileLanes {
-			if t%tiles != 0 {
-				b.left |= 1 << laneOf(t)
-			}
-			if (t+1)%tiles != 0 {
-				b.right |= 1 << laneOf(t)
-			}
-		}
-		list = append(list, b)
-	}
-	return list
-}
-
-// tileable reports whether the convolution can be computed tile by tile: rows of 8, 16 or 32 pixels
-// then fill vectors of tiles.
-func (c Conv) tileable() bool {
-	return c.KernelHeight == 3 && c.KernelWidth == 3 && c.Stride == 1 && c.Padding == 1 &&
-		(c.Width == 8 || c.Width == 16 || c.Width == 32) && c.Height*c.Width%(4*tileLanes) == 0 &&
-		c.In%tileLanes == 0 && c.Out%tileLanes == 0
-}
-
 // tilesConv reports whether ConvForward and ConvInput work tile by tile. They do if all terms share the
-// filters: even for a single image, the transforms of the filters then cost less than they save. The answer
-// does not depend on the number of images, and so the results do not either. A single image with filters of
-// its own does not share them.
+// filters. The answer does not depend on the number of images, and so the results do not either. A single image
+// with filters of its own does not share them.
 func tilesConv[T Float](c Conv, n ConvRows) bool {
-	return fastTiles[T]() && c.tileable() && n.W == 1 && !n.Own && n.X == n.Y
+	return fastTiles[T]() && n.W == 1 && !n.Own && n.X == n.Y && c.tileable()
 }
 
 // tiled computes stacks of results, or of images, tile by tile with filters that all share.
 type tiled[T Float] struct {
-	in, out, plane       int        // channels of x and y, and pixels of each
-	x, y                 []T        // images [images,in,plane], and results [images,out,plane]
-	vectors              int        // of tiles, in all planes
-	filters              []T        // transformed
-	row, step, component int        // elements from one filter of y, of x and from one component to the next
-	bands                []tileBand // tiles of a plane
-	then                 Then       // work that follows
+	in, out, plane int // channels of x and y, and pixels of each
+	x, y           []T // images [images,in,plane], and results [images,out,plane]
+	vectors        int // of tiles, in all planes
+	filters        tileFilters[T]
+	bands          []tileBand // tiles of a plane
+	then           Then       // work that follows
 }
 
 // convTiles computes ConvForward, or ConvInput from x to y if inverse is set, tile by tile.
@@ -106,82 +48,64 @@ func convTiles[T Float](c Conv, images int, x, w, y []T, inverse bool, then Then
 	defer spaces[T]().put(ws)
 	t := &ws.tiled
 	t.in, t.out, t.plane, t.x, t.y = c.In, c.Out, c.Height*c.Width, x, y
+	if inverse {
+		t.in, t.out = c.Out, c.In
+	}
 	t.bands = c.appendBands(t.bands[:0])
 	t.vectors = images * len(t.bands)
-	t.row, t.step, t.component = c.In, 1, c.In*c.Out+componentSlack
-	if inverse {
-		t.in, t.out, t.row, t.step = c.Out, c.In, 1, c.In
-	}
-	t.filters = grow(t.filters, components*t.component)
-	ws.x = grow(ws.x, c.taps())
-	tileFilters(c, w, t.filters, ws.x, inverse)
+	t.filters.transform(c, w, inverse)
 	work := components * t.vectors * tileLanes * c.In * c.Out
-	parts := Parts((t.vectors+tileVectors-1)/tileVectors, work, convWork)
+	parts := Parts(ceilDiv(t.vectors, tileVectors), work, convWork)
 	if t.then = then; then.Run != nil {
 		parts = min(parts, then.Parts)
 	}
 	Share(parts, Nanoseconds(work), t)
 }
 
-// tileFilters transforms filters to u, which holds [Out,In] for each component. If turn is set, it turns
-// each filter by 180 degrees first. The space is for the taps of one result.
-func tileFilters[T Float](c Conv, w, u, space []T, turn bool) {
-	first, tap := 0, c.In
-	if turn {
-		first, tap = 8*c.In, -c.In
-	}
-	for o := range c.Out {
-		g := w[o*c.taps() : (o+1)*c.taps()]
-		if !c.ChannelsLast {
-			transpose(space, c.In, g, 9, c.In, 9)
-			g = space
-		}
-		filterTiles(g, first, tap, u[o*c.In:], c.In*c.Out+componentSlack, c.In/tileLanes)
-	}
-}
-
 // Run computes one part of the vectors of tiles.
 func (t *tiled[T]) Run(part, parts int) {
 	w := spaces[T]().get()
 	defer spaces[T]().put(w)
-	const n = tileVectors * tileLanes
-	// The components of pixels and of results share their places, so that a cache can hold them. A
-	// component of results takes the place of the pixels' component before it.
-	size := max(t.in, t.out)*n + componentSlack
-	w.a = grow(w.a, (components+1)*size)
-	pixels, results := w.a[size:], w.a
 	if t.then.Run == nil { // parts may cut an image, so that threads share a single one
 		lo, hi := cut(t.vectors, tileVectors, part, parts)
-		t.block(pixels, results, size, lo, hi)
+		t.block(w, lo, hi)
 		return
 	}
 	bands := len(t.bands)
 	lo, hi := cut(t.vectors/bands, t.then.Rows, part, parts)
 	for ; lo < hi; lo += t.then.Rows {
 		end := min(hi, lo+t.then.Rows)
-		t.block(pixels, results, size, lo*bands, end*bands)
+		t.block(w, lo*bands, end*bands)
 		t.then.Run(part, lo, end)
 	}
 }
 
-// block computes the vectors from lo to hi−1 with space for their components.
-func (t *tiled[T]) block(pixels, results []T, size, lo, hi int) {
-	const n = tileVectors * tileLanes
-	for ; lo < hi; lo += tileVectors {
-		count := min(tileVectors, hi-lo)
+// pairLanes is the number of tiles in two vectors, which are multiplied together.
+const pairLanes = 2 * tileLanes
+
+// block computes the vectors from lo to hi−1. Their components have the form [pairs,channels,pairLanes].
+func (t *tiled[T]) block(w *workspace[T], lo, hi int) {
+	group := tileVectors
+	if t.filters.packed {
+		group = moreVectors
+	}
+	// The components of pixels and of results share their places, so that a cache can hold them. A
+	// component of results takes the place of the pixels' component before it.
+	size := max(t.in, t.out)*pairLanes*group/2 + componentSlack
+	w.a = grow(w.a, (components+1)*size)
+	pixels, results := w.a[size:], w.a
+	for ; lo < hi; lo += group {
+		count := min(group, hi-lo)
 		for j := range count {
 			image, band := (lo+j)/len(t.bands), (lo+j)%len(t.bands)
-			imageTiles(&t.bands[band], t.x[image*t.in*t.plane:], pixels[j*tileLanes:], t.in, t.plane, n, size)
+			v := pixels[j/2*t.in*pairLanes+j%2*tileLanes:]
+			imageTiles(&t.bands[band], t.x[image*t.in*t.plane:], v, t.in, t.plane, pairLanes, size)
 		}
-		p := tileProducts[T]{
-			a: t.filters, arow: t.row, astep: t.step, acomponent: t.component,
-			b: pixels, bstep: n, bcomponent: size, c: results, crow: n, ccomponent: size,
-			rows: t.out, vectors: count, steps: t.in,
-		}
-		p.multiply()
+		t.filters.multiply(pixels, results, size, count)
 		for j := range count {
 			image, band := (lo+j)/len(t.bands), (lo+j)%len(t.bands)
-			resultTiles(&t.bands[band], results[j*tileLanes:], t.y[image*t.out*t.plane:], t.out, t.plane, n, size)
+			m := results[j/2*t.out*pairLanes+j%2*tileLanes:]
+			resultTiles(&t.bands[band], m, t.y[image*t.out*t.plane:], t.out, t.plane, pairLanes, size)
 		}
 	}
 }

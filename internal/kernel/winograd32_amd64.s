@@ -44,24 +44,36 @@
 	LEAQ (R14)(R14*2), R15
 
 // INNER reads a row of pixels. OUTER reads one of which the units are as many elements behind as AX+at
-// tells and only some, which masks select, belong to the image.
+// tells. EXISTING makes K1 to K4 select the pixels that exist in the units of a row.
 #define INNER(row, x, lowx, y, lowy) \
 	MOV (R8)row, lowx  \
 	MOV (R9)row, K7, x \
 	MOV (R10)row, lowy \
 	MOV (R11)row, K7, y
 
-#define OUTER(at, x, lowx, maskx, y, lowy, masky) \
-	MOVQ  at+0(AX), DI          \
-	MOV   (R8)(DI*SIZE), lowx   \
-	MOVQ  at+8(AX), DI          \
-	MOV   (R9)(DI*SIZE), K7, x  \
-	MOVQ  at+16(AX), DI         \
-	MOV   (R10)(DI*SIZE), lowy  \
-	MOVQ  at+24(AX), DI         \
-	MOV   (R11)(DI*SIZE), K7, y \
-	MOV.Z x, maskx, x           \
-	MOV.Z y, masky, y
+#define EXISTING(masks) \
+	KMOVW masks+0(AX), K1 \
+	KMOVW masks+2(AX), K2 \
+	KMOVW masks+4(AX), K3 \
+	KMOVW masks+6(AX), K4
+
+#define EXISTINGINNER(masks, row, x, y) \
+	EXISTING(masks)       \
+	MOV.Z (R8)row, K1, x  \
+	MOV   (R9)row, K2, x  \
+	MOV.Z (R10)row, K3, y \
+	MOV   (R11)row, K4, y
+
+#define EXISTINGOUTER(masks, at, x, y) \
+	EXISTING(masks)               \
+	MOVQ  at+0(AX), DI            \
+	MOV.Z (R8)(DI*SIZE), K1, x    \
+	MOVQ  at+8(AX), DI            \
+	MOV   (R9)(DI*SIZE), K2, x    \
+	MOVQ  at+16(AX), DI           \
+	MOV.Z (R10)(DI*SIZE), K3, y   \
+	MOVQ  at+24(AX), DI           \
+	MOV   (R11)(DI*SIZE), K4, y
 
 // AHEAD asks for the pixels of the band that begins this many bytes behind the one in a row: the next
 // that will be read or written after this one and others of tileVectors or chunkVectors.
@@ -117,20 +129,16 @@ TEXT ·imageTiles32(SB), NOSPLIT, $8-56
 	NEXTUNITS(R12)
 	NEGQ R12
 	LEAQ (R12)(R12*2), SI
-	KMOVW 104(AX), K1
-	KMOVW 106(AX), K2
-	KMOVW 108(AX), K3
-	KMOVW 110(AX), K4
-	KMOVW 112(AX), K5
-	KMOVW 114(AX), K6
+	KMOVW 136(AX), K5
+	KMOVW 138(AX), K6
 	VMOVUPS ·tileLane+0(SB), Z30
 	VMOVUPS ·tileLane+64(SB), Z31
 image:
 	AHEAD(512, (R12*2))
-	OUTER(40, Z0, Y0, K1, Z1, Y1, K2)
-	INNER((R12*2), Z2, Y2, Z3, Y3)
-	INNER((SI*1), Z4, Y4, Z5, Y5)
-	OUTER(72, Z6, Y6, K3, Z7, Y7, K4)
+	EXISTINGOUTER(104, 40, Z0, Z1)
+	EXISTINGINNER(112, (R12*2), Z2, Z3)
+	EXISTINGINNER(120, (SI*1), Z4, Z5)
+	EXISTINGOUTER(128, 72, Z6, Z7)
 	TIMESB(Z0, Z2, Z4, Z6, Z8, Z10, Z12, Z14)
 	TIMESB(Z1, Z3, Z5, Z7, Z9, Z11, Z13, Z15)
 	MOVQ DX, DI
@@ -215,31 +223,39 @@ derivative:
 	ADD (SI)column, Z18, p \
 	ADD (DX)column, Z19, q
 
-// PUTROW multiplies the columns of a row by A and stores its pixels.
-#define PUTROW(row, a, b, c, d) \
+// PUTROW multiplies the columns of a row by A and stores its pixels, which masks select.
+#define PUTROW(row, a, b, c, d, m0, m1, m2, m3) \
 	ADD  c, b, Z16             \
 	SUB  c, b, Z17             \
 	ADD  a, Z16, Z16           \
 	ADD  d, Z17, Z17           \
 	VUNPCKLPS Z17, Z16, Z18    \
 	VUNPCKHPS Z17, Z16, Z19    \
-	MOV  Y18, (R8)row          \
-	VEXTRACTF64X4 $1, Z18, (R9)row \
-	MOV  Y19, (R10)row         \
-	VEXTRACTF64X4 $1, Z19, (R11)row
+	MOV  Y18, m0, (R8)row      \
+	VEXTRACTF32X8 $1, Z18, m1, (R9)row \
+	MOV  Y19, m2, (R10)row     \
+	VEXTRACTF32X8 $1, Z19, m3, (R11)row
 
 // func resultTiles32(b *tileBand, m, y *float32, channels, ychannel, mchannel, component int)
-TEXT ·resultTiles32(SB), NOSPLIT, $8-56
+TEXT ·resultTiles32(SB), NOSPLIT, $16-56
 	FLUSH
 	MOVQ b+0(FP), AX
 	MOVQ y+16(FP), SI
 	UNITS
+	KMOVW 140(AX), K1
+	KMOVW 142(AX), K2
+	KMOVW 144(AX), K3
+	KMOVW 148(AX), K5
+	KMOVW 150(AX), K6
+	KMOVW 152(AX), K7
 	MOVQ m+8(FP), SI
 	MOVQ channels+24(FP), CX
 	MOVQ ychannel+32(FP), DI
 	MOVQ mchannel+40(FP), R13
 	SHLQ $SHIFT, DI
 	SHLQ $SHIFT, R13
+	MOVQ R13, stride-16(SP)
+	MOVQ AX, R13
 	COMPONENTS(component+48(FP))
 	ROWBASES
 result:
@@ -248,10 +264,12 @@ result:
 	ROWSA((R14*2), Z1, Z5)
 	ROWSA((R15*1), Z2, Z6)
 	ROWSA((R14*4), Z3, Z7)
-	PUTROW((R12*1), Z0, Z1, Z2, Z3)
-	PUTROW((R12*2), Z4, Z5, Z6, Z7)
+	KMOVW 146(R13), K4
+	PUTROW((R12*1), Z0, Z1, Z2, Z3, K1, K2, K3, K4)
+	KMOVW 154(R13), K4
+	PUTROW((R12*2), Z4, Z5, Z6, Z7, K5, K6, K7, K4)
 	NEXTUNITS(DI)
-	NEXTROWS(R13)
+	NEXTROWS(stride-16(SP))
 	DECQ CX
 	JNZ  result
 	UNFLUSH

@@ -21,8 +21,10 @@ func testTileTransforms(t *testing.T) {
 			what := fmt.Sprint(c, ", band ", i, ": ")
 			compareTiles(t, what+"pixels", len(v), func(out []float32) { imageTiles(&b, x, out, channels, plane, tileLanes, component) },
 				func(out []float32) { imageTilesGo(&b, x, out, channels, plane, tileLanes, component) })
-			compareTiles(t, what+"derivatives", len(v), func(out []float32) { derivativeTiles(&b, x, out, channels, plane, tileLanes, component) },
-				func(out []float32) { derivativeTilesGo(&b, x, out, channels, plane, tileLanes, component) })
+			if c.wholeTiles() {
+				compareTiles(t, what+"derivatives", len(v), func(out []float32) { derivativeTiles(&b, x, out, channels, plane, tileLanes, component) },
+					func(out []float32) { derivativeTilesGo(&b, x, out, channels, plane, tileLanes, component) })
+			}
 			compareTiles(t, what+"results", len(x), func(out []float32) { resultTiles(&b, v, out, channels, plane, tileLanes, component) },
 				func(out []float32) { resultTilesGo(&b, v, out, channels, plane, tileLanes, component) })
 		}
@@ -97,12 +99,14 @@ func timesTile[T Float](m *tileMatrix, d [16]T) (p [16]T) {
 // pixel returns the pixel of tile t that lies row rows and column columns from the first result of the
 // tile. It returns zero outside the image.
 func pixel[T Float](b *tileBand, x []T, t, row, column int) T {
-	q := t / 4
-	if row < 0 && b.outer[t/8]>>(q%2*8)&1 == 0 || row > 1 && b.outer[2+t/8]>>(q%2*8)&1 == 0 ||
-		column < 0 && b.left>>laneOf(t)&1 == 0 || column > 1 && b.right>>laneOf(t)&1 == 0 {
+	if column < 0 && b.left>>laneOf(t)&1 == 0 || column > 1 && b.right>>laneOf(t)&1 == 0 {
 		return 0
 	}
-	return x[b.at[q]+row*b.row+2*(t%4)+column]
+	at := 2*t + column // among the pixels of a row of the band
+	if b.pixels[row+1][at/8]>>(at%16)&1 == 0 {
+		return 0
+	}
+	return x[b.at[at/8]+row*b.row+at%8]
 }
 
 // imageTilesGo sets v to the components of Bᵀ·d·B for the tiles of a band of x.
@@ -144,8 +148,11 @@ func resultTilesGo[T Float](b *tileBand, m, y []T, channels, ychannel, mchannel,
 				d[k] = m[k*component+ch*mchannel+laneOf(t)]
 			}
 			r := timesTile(tileA.transposed(), d)
-			at := ch*ychannel + b.at[t/4] + 2*(t%4)
-			y[at], y[at+1], y[at+b.row], y[at+b.row+1] = r[0], r[1], r[2], r[3]
+			for k, v := range r[:4] {
+				if at := 2*(t%4) + k%2; b.results[k/2][t/4]>>at&1 == 1 {
+					y[ch*ychannel+b.at[t/4]+k/2*b.row+at] = v
+				}
+			}
 		}
 	}
 }

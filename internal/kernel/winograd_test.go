@@ -7,11 +7,15 @@ import (
 	"testing"
 )
 
-// tiledShapes have planes of one vector of tiles and of several, with every width of a row.
+// tiledShapes have planes of one vector of tiles and of several, with rows that fill bands, that do not fill them
+// and that are longer, and filters that are packed.
 var tiledShapes = []Conv{
 	{16, 6, 32, 16, 3, 3, 1, 1, true}, {16, 12, 16, 16, 3, 3, 1, 1, false}, {16, 16, 8, 16, 3, 3, 1, 1, false},
 	{16, 2, 32, 32, 3, 3, 1, 1, false}, {32, 4, 16, 16, 3, 3, 1, 1, true},
 	{16, 8, 8, 48, 3, 3, 1, 1, true}, {48, 8, 8, 16, 3, 3, 1, 1, false},
+	{16, 7, 7, 32, 3, 3, 1, 1, true}, {16, 14, 14, 16, 3, 3, 1, 1, false}, {16, 5, 28, 16, 3, 3, 1, 1, false},
+	{16, 7, 56, 16, 3, 3, 1, 1, true}, {16, 2, 61, 32, 3, 3, 1, 1, false}, {16, 2, 92, 16, 3, 3, 1, 1, false},
+	{112, 7, 7, 160, 3, 3, 1, 1, false}, {160, 7, 8, 112, 3, 3, 1, 1, true},
 }
 
 // withTiles runs a test where this processor has the assembly for tiles.
@@ -28,7 +32,9 @@ func (c convCall[T]) tiledResults() []convResult[T] {
 	x, w, y := c.x.s(), c.w.s(), c.y.s()
 	r[0].run = func(out []T) { convTiles(c.Conv, c.n.X, x, w, out, false, Then{}) }
 	r[1].run = func(out []T) { convTiles(c.Conv, c.n.X, y, w, out, true, Then{}) }
-	r[2].run = func(out []T) { convFilter(c.Conv, c.n, x, y, out, true) }
+	if c.wholeTiles() {
+		r[2].run = func(out []T) { convFilter(c.Conv, c.n, x, y, out, true) }
+	}
 	if c.n.W != 1 || c.n.X != c.n.Y {
 		return r[2:]
 	}

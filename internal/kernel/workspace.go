@@ -68,7 +68,7 @@ func (l *freeList[T]) put(w *workspace[T]) {
 	w.gemm, w.solver, w.symmetric = gemm[T]{}, solver[T]{}, symmetric[T]{}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
 	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], bands: w.filterSums.bands[:0], sums: w.filterSums.sums}
-	w.tiled = tiled[T]{bands: w.tiled.bands[:0], filters: w.tiled.filters}
+	w.tiled = tiled[T]{bands: w.tiled.bands[:0], filters: tileFilters[T]{u: w.tiled.filters.u}}
 	w.used.Store(false)
 	l.near.Put(w)
 }

@@ -110,9 +110,10 @@ func ConvForwardThen[T Float](c Conv, n ConvRows, x, w, y []T, then Then) bool {
 	job.n, job.images, job.filters, job.results = n, x, w, y
 	job.out, job.height, job.width = c.Out, c.OutHeight(), c.OutWidth()
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.taps(), 1
-	p := pass{view: view{c.In, c.rows(), c.columns(), share[T](c.columns())}}
+	job.packed = job.packs()
+	p := pass{view: view{c.In, c.rows(), c.columns(), false}}
 	job.add(p, func(in, ky, kx int) int { return c.element(0, in, ky, kx) })
-	job.run()
+	job.run(ws)
 	return false
 }
 
@@ -137,12 +138,13 @@ func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X, n.Own}, y, w, x
 	job.out, job.height, job.width = c.In, c.Height, c.Width
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.element(0, 1, 0, 0), c.Stride
+	job.packed = job.packs()
 	for row := range min(c.Stride, c.Height) {
 		for column := range min(c.Stride, c.Width) {
 			inputPass(job, c, row, column)
 		}
 	}
-	job.run()
+	job.run(ws)
 	return false
 }
 
@@ -151,7 +153,7 @@ func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 	rows, a := c.rows().transposed(row)
 	cols, b := c.columns().transposed(column)
-	p := pass{view: view{c.Out, rows, cols, share[T](cols)}, row: row, column: column}
+	p := pass{view: view{c.Out, rows, cols, false}, row: row, column: column}
 	job.add(p, func(out, ky, kx int) int {
 		return c.element(out, 0, a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride)
 	})

@@ -110,8 +110,6 @@
 	ZERO4(Z12, Z13, Z14, Z15)    \
 	ZERO4(Z16, Z17, Z18, Z19)    \
 	ZERO4(Z20, Z21, Z22, Z23)    \
-	CMPQ   add+88(FP), $0        \
-	JEQ    fetched               \
 	MOVQ   DX, AX                \
 	MOVQ   R10, BX               \
 fetch:                           \
@@ -121,7 +119,6 @@ fetch:                           \
 	ADDQ   R9, AX                \
 	DECQ   BX                    \
 	JNZ    fetch                 \
-fetched:                         \
 	LEAQ   (R14)(R13*4), BX      \
 	LEAQ   (R13)(R13*8), AX      \
 	CMPQ   R11, $(64/SIZE)       \

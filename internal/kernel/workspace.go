@@ -19,6 +19,7 @@ type workspace[T Float] struct {
 	solver      solver[T]      // job of Trsm
 	symmetric   symmetric[T]   // job of Syrk
 	correlation correlation[T] // job of ConvForward and ConvInput
+	packing     packing[T]     // job of a correlation whose filters are packed
 	filterSums  filterSums[T]  // job of ConvFilter
 	tiled       tiled[T]       // job of ConvForward and ConvInput tile by tile
 
@@ -67,6 +68,7 @@ func (l *freeList[T]) put(w *workspace[T]) {
 	// Do not keep the caller's matrices alive.
 	w.gemm, w.solver, w.symmetric = gemm[T]{}, solver[T]{}, symmetric[T]{}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
+	w.packing = packing[T]{panels: w.packing.panels}
 	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], bands: w.filterSums.bands[:0], sums: w.filterSums.sums}
 	w.tiled = tiled[T]{bands: w.tiled.bands[:0], filters: tileFilters[T]{u: w.tiled.filters.u}}
 	w.used.Store(false)

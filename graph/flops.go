@@ -30,6 +30,16 @@ type Work struct {
 	Steps    float64 // operations of the graph
 }
 
+// Plus returns the sum of two works.
+func (w Work) Plus(o Work) Work {
+	return Work{w.Products + o.Products, w.Elements + o.Elements, w.Steps + o.Steps}
+}
+
+// Times returns the work of so many runs.
+func (w Work) Times(runs float64) Work {
+	return Work{w.Products * runs, w.Elements * runs, w.Steps * runs}
+}
+
 // Cost says what a program takes.
 type Cost struct {
 	Bytes      int64 // memory, see [Program.Bytes]

@@ -288,7 +288,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	var g *inputsGraph
 	size, bytes, err := graph.Tile("valla: a natural-gradient step", f.s.BatchSize, n.memory, func(size int) (int64, error) {
 		var err error
-		if g, err = n.inputsGraph(f.p.Train.X.Shape(), size); err != nil {
+		if g, err = n.inputsGraph(f.p.Train.X.Shape(), size, size == f.s.BatchSize); err != nil {
 			return 0, err
 		}
 		return g.cost.Bytes, nil
@@ -299,7 +299,8 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	m, rungs, times, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
 	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
-	plan.Run(g.cost, times*float64(parts))
+	step := g.stepCost(parts, f.s.FixInducing)
+	plan.Run(step, times)
 	var rung gp.Plan
 	rung.Products(times * float64(m) * float64(m) * (spectra*float64(m) + (1+2*f.share)*float64(f.s.BatchSize*each)))
 	plan.Times(&rung, 1)
@@ -310,11 +311,21 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 		return err
 	}
 	if f.p.Validation != nil {
-		if err := n.planValidation(plan, g.cost, times*float64(parts), rungs, m); err != nil {
+		if err := n.planValidation(plan, step, times, rungs, m); err != nil {
 			return err
 		}
 	}
 	return plan.Check(f.r.Limit())
+}
+
+// stepCost returns the cost of a step of some parts.
+func (g *inputsGraph) stepCost(parts int, fixed bool) graph.Cost {
+	c := g.cost
+	c.Each = c.Each.Times(float64(parts))
+	if g.held && !fixed {
+		c.Once, c.Each = graph.Work{}, c.Each.Plus(c.Once)
+	}
+	return c
 }
 
 // planScores counts the pass of the network whose scores draw mini-batches.

@@ -76,7 +76,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 func TestNaturalInParts(t *testing.T) {
 	lik := likelihood.NewGaussian(0.3, tensor.Float64)
 	whole := naturalToy(t, lik, 1)
-	quarter, err := whole.inputsGraph(whole.layer.Z.Value.Shape(), 2)
+	quarter, err := whole.inputsGraph(whole.layer.Z.Value.Shape(), 2, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +94,9 @@ func TestNaturalInParts(t *testing.T) {
 	}
 	whole.inputs.afterwards = false // as it is in parts
 	for _, n := range []*natural{whole, parts} {
+		for i := range n.layer.Z.Value.Float64s() { // a move between two steps
+			n.layer.Z.Value.Float64s()[i] += 0.1 * math.Sin(float64(i))
+		}
 		if _, err := n.Evaluate(context.Background(), 3); err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,9 @@ type inputs struct {
 	program *graph.Program   // computes out
 	out     *graph.Node      // the gradient of a part, or, where Z is fixed, nothing of interest
 
-	size  int // examples in a part
-	parts int // of a mini-batch, of equal size
+	size  int  // examples in a part
+	parts int  // of a mini-batch, of equal size
+	moves bool // Z moves between steps, and what belongs to it is computed with the first part of each
 	// afterwards says that the gradient for Z is taken after the step of T and not before
 	// it. This is better where the step is large, since T before it belongs to an older Z,
 	// but possible only where a mini-batch has one part.
@@ -35,7 +36,7 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 	var g *inputsGraph
 	size, _, err := graph.Tile("a natural-gradient step", n.draws.size, n.memory, func(size int) (int64, error) {
 		var err error
-		if g, err = n.inputsGraph(e.X.Shape(), size); err != nil {
+		if g, err = n.inputsGraph(e.X.Shape(), size, size == n.draws.size); err != nil {
 			return 0, err
 		}
 		return g.cost.Bytes, nil
@@ -44,7 +45,7 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 		return nil, err
 	}
 	in := &inputs{all: [3]*tensor.Dense{e.X, e.Y, n.orZeros(n.others.train, e.N())}, out: g.out, size: size, parts: n.draws.size / size}
-	in.afterwards = in.parts == 1
+	in.afterwards, in.moves = in.parts == 1, g.held && !n.s.FixInducing
 	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
 		return nil, err
 	}
@@ -71,23 +72,24 @@ type inputsGraph struct {
 	b      *graph.Builder // the graph
 	leaves [3]*graph.Node // inputs, targets and variances of a part
 	z, out *graph.Node    // inducing inputs, and what the program computes
-	fixed  bool           // z stays as it is, and its Jacobian is computed once
+	held   bool           // z stays as it is from run to run, and its Jacobian is computed once
 	cost   graph.Cost     // of the program
 }
 
 func (g *inputsGraph) options() graph.Options {
-	if g.fixed {
+	if g.held {
 		return graph.Options{Varying: g.leaves[:]}
 	}
 	return graph.Options{Varying: append(g.leaves[:], g.z)}
 }
 
 // inputsGraph writes the network and the kernel at size examples of inputs [N,…] into a
-// graph and, unless Z is fixed, the pullback to Z.
-func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error) {
+// graph and, unless Z is fixed, the pullback to Z. whole says that these are a whole mini-batch, after which Z moves; the parts
+// of a mini-batch have Z and its Jacobian in common.
+func (n *natural) inputsGraph(shape tensor.Shape, size int, whole bool) (*inputsGraph, error) {
 	b, l, c := graph.NewBuilder(n.dt), n.layer, n.outputs
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, n.width*c), b.Input("beside", size, c)
-	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), fixed: n.s.FixInducing}
+	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), held: n.s.FixInducing || !whole}
 	mean := n.p.Net.Forward(b, x)
 	kernel, each := n.rowsOf(b, mean, y)
 	diag, cross, gram := gp.Variances(kernel, b, x), kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
@@ -127,8 +129,20 @@ func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {
 	return cotangents, err
 }
 
-// run loads a part and runs the program.
-func (in *inputs) run(rows []int, ask request) (*sums, error) {
+// stepFlops returns the operations of products of a step.
+func (in *inputs) stepFlops() int {
+	once, each := in.program.Flops()
+	if !in.moves {
+		once = 0
+	}
+	return once + in.parts*each
+}
+
+// run loads a part and runs the program. Z may have moved before the first part of a mini-batch.
+func (in *inputs) run(rows []int, first bool, ask request) (*sums, error) {
+	if first && in.moves {
+		in.program.Refresh()
+	}
 	for i, to := range in.part {
 		if err := (train.Rows{All: in.all[i]}).Load(to, rows, 0); err != nil {
 			return nil, err

@@ -114,7 +114,7 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 		}
 		size := n.inputs.size
 		from, to := part*size, (part+1)*size
-		found, err := n.inputs.run(n.draws.rows[from:to], request{weights: n.draws.weights[from:to], spectra: all.spectra, pace: p, rng: rng})
+		found, err := n.inputs.run(n.draws.rows[from:to], part == 0, request{weights: n.draws.weights[from:to], spectra: all.spectra, pace: p, rng: rng})
 		if err != nil {
 			return nil, err
 		}

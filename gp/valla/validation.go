@@ -41,8 +41,7 @@ func (v *validation) bound(n *natural) int {
 	if n.inputs == nil {
 		return v.held
 	}
-	_, step := n.inputs.program.Flops()
-	all := validationShare * float64(n.inputs.parts*step*n.loop.ValidateEvery)
+	all := validationShare * float64(n.inputs.stepFlops()*n.loop.ValidateEvery)
 	return max(int(all/float64(v.each.Flops())), leastValidated/n.outputs, 1)
 }
 

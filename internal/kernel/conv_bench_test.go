@@ -48,3 +48,25 @@ func benchConvCall[T Float](c Conv, n ConvRows, f func(convCall[T])) func(b *tes
 		gflops(b, 2*float64(max(n.X, n.W, n.Y)*c.resultSize()*c.taps()))
 	}
 }
+
+// imageNetShapes are shapes of residual networks on pictures of 224×224 pixels.
+var imageNetShapes = []Conv{
+	{3, 224, 224, 64, 7, 7, 2, 3, false},
+	{64, 56, 56, 64, 3, 3, 1, 1, false}, {128, 28, 28, 128, 3, 3, 1, 1, false}, {256, 14, 14, 256, 3, 3, 1, 1, false}, {512, 7, 7, 512, 3, 3, 1, 1, false},
+	{64, 56, 56, 128, 3, 3, 2, 1, false}, {256, 14, 14, 512, 3, 3, 2, 1, false},
+	{64, 56, 56, 256, 1, 1, 1, 0, false}, {256, 56, 56, 64, 1, 1, 1, 0, false}, {1024, 14, 14, 256, 1, 1, 1, 0, false},
+	{512, 7, 7, 2048, 1, 1, 1, 0, false}, {2048, 7, 7, 512, 1, 1, 1, 0, false}, {1024, 14, 14, 2048, 1, 1, 2, 0, false},
+}
+
+// BenchmarkConvImageNet has 20 images, in float32 and on one thread.
+func BenchmarkConvImageNet(b *testing.B) {
+	SetThreads(1)
+	defer SetThreads(0)
+	n := ConvRows{X: 20, W: 1, Y: 20}
+	for _, c := range imageNetShapes {
+		label := name(c.In, "x", c.Height, "-", c.Out, "/k", c.KernelHeight, "s", c.Stride, "/")
+		b.Run(label+"forward", benchConvCall(c, n, func(c convCall[float32]) { ConvForward(c.Conv, c.n, c.x.s(), c.w.s(), c.y.s()) }))
+		b.Run(label+"input", benchConvCall(c, n, func(c convCall[float32]) { ConvInput(c.Conv, c.n, c.y.s(), c.w.s(), c.x.s()) }))
+		b.Run(label+"filter", benchConvCall(c, n, func(c convCall[float32]) { ConvFilter(c.Conv, c.n, c.x.s(), c.y.s(), c.w.s()) }))
+	}
+}

@@ -57,6 +57,10 @@ func panelledLoop[T kernel.Float](r panelled, ld int) func(y []T, x [][]T) error
 	}
 }
 
+// mostTurned is the number of elements of a matrix above which a second copy of it, not transposed, takes more memory than
+// it saves time.
+const mostTurned = 1 << 22
+
 // product returns the product of two matrices; steady says that the second one, and not the
 // first, stays as it is from run to run. It is then put in order once: as panels, or, if these do not pay,
 // not transposed.
@@ -65,7 +69,7 @@ func (w *rewriter) product(op matMul, a, b *expr, steady bool) *expr {
 	switch {
 	case !steady || stack > 1 || len(b.shape) > 2:
 		return w.plain(op, a, b)
-	case !kernel.PanelsPay(op.transB, m, n) && op.transB && n > 1:
+	case !kernel.PanelsPay(op.transB, m, n) && op.transB && n > 1 && k*n <= mostTurned:
 		return w.plain(matMul{op.transA, false}, a, w.plain(transpose{[]int{1, 0}}, b))
 	case !kernel.PanelsPay(op.transB, m, n):
 		return w.plain(op, a, b)

@@ -22,6 +22,8 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	case k == 0 || g.vector():
 	case m == 1:
 		g.blocks()
+	case g.long():
+		g.sumLong()
 	default:
 		g.share()
 	}

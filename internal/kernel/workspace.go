@@ -16,6 +16,7 @@ type workspace[T Float] struct {
 	// A job for several threads is kept here and not on the stack, so that it needs no
 	// allocation.
 	gemm        gemm[T]
+	long        longSum[T]     // job of Gemm with many steps
 	solver      solver[T]      // job of Trsm
 	symmetric   symmetric[T]   // job of Syrk
 	correlation correlation[T] // job of ConvForward and ConvInput
@@ -67,6 +68,7 @@ func (l *freeList[T]) get() *workspace[T] {
 func (l *freeList[T]) put(w *workspace[T]) {
 	// Do not keep the caller's matrices alive.
 	w.gemm, w.solver, w.symmetric = gemm[T]{}, solver[T]{}, symmetric[T]{}
+	w.long = longSum[T]{sums: w.long.sums}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
 	w.packing = packing[T]{panels: w.packing.panels}
 	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], bands: w.filterSums.bands[:0], sums: w.filterSums.sums}

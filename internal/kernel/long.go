@@ -1,52 +1,66 @@
 package kernel
 
 // A product with a small result and very many steps, as of Jacobians of many weights, waits for memory, and its result is
-// too small to be shared among threads. Its steps are cut into ranges instead. There are as many ranges for any number of
-// threads, and their sums are added in order, so that the threads do not change the result.
+// too small to be shared among threads. The threads share blocks of the steps instead. The sums of the blocks are added in
+// order, as on one thread, so that the result is the same to the last bit.
 const (
 	longSteps    = 1 << 16 // the fewest steps of such a product
 	longElements = 1 << 12 // the most elements of its result
-	longRanges   = 16
+	longBlocks   = 64      // blocks whose sums are kept before they are added
 )
 
-// long reports whether the steps of the product are cut into ranges.
-func (g *gemm[T]) long() bool { return g.k >= longSteps && g.m*g.n <= longElements }
-
-// longSum computes a product range by range.
-type longSum[T Float] struct {
-	gemm[T]
-	sums []T // [longRanges,m,n]
+// long reports whether threads share the steps of the product.
+func (g *gemm[T]) long() bool {
+	return g.k >= longSteps && g.m*g.n <= longElements && shares(g.m*g.n*g.k) > 1
 }
 
-// sumLong computes the product and adds it to C, if add is set, or sets C to it.
+// longSum computes the sums of some blocks of steps.
+type longSum[T Float] struct {
+	gemm[T]
+	size   int // steps of a block
+	first  int // first block
+	blocks int // number of blocks
+	sums   []T // [blocks,m,n]
+}
+
+// sumLong computes the product.
 func (g *gemm[T]) sumLong() {
 	w := spaces[T]().get()
 	defer spaces[T]().put(w)
-	l := &w.long
-	l.gemm, l.sums = *g, grow(l.sums, longRanges*g.m*g.n)
-	Share(Parts(longRanges, g.m*g.n*g.k, threadWork), Nanoseconds(g.m*g.n*g.k), l)
-	for r := range longRanges {
-		for i := range g.m {
-			row, sum := g.c[i*g.ldc:i*g.ldc+g.n], l.sums[(r*g.m+i)*g.n:(r*g.m+i+1)*g.n]
-			if r == 0 && !g.add {
-				copy(row, sum)
-			} else {
-				Add(row, row, sum)
-			}
+	l, elements := &w.long, g.m*g.n
+	l.gemm, l.size, l.sums = *g, g.steps(), grow(l.sums, longBlocks*elements)
+	count := ceilDiv(g.k, l.size)
+	for l.first = 0; l.first < count; l.first += longBlocks {
+		l.blocks = min(longBlocks, count-l.first)
+		work := elements * l.size * l.blocks
+		Share(Parts(l.blocks, work, threadWork), Nanoseconds(work), l)
+		for i := range l.blocks {
+			g.addSum(l.sums[i*elements:(i+1)*elements], g.add || l.first+i > 0)
 		}
 	}
 }
 
-// Run computes a part of the ranges.
+// addSum adds the sum [m,n] of a block to C, or sets C to it.
+func (g *gemm[T]) addSum(sum []T, add bool) {
+	for i := range g.m {
+		row, s := g.c[i*g.ldc:i*g.ldc+g.n], sum[i*g.n:(i+1)*g.n]
+		if add {
+			Add(row, row, s)
+		} else {
+			copy(row, s)
+		}
+	}
+}
+
+// Run computes a part of the blocks.
 func (l *longSum[T]) Run(part, parts int) {
-	lo, hi := cut(longRanges, 1, part, parts)
-	for r := lo; r < hi; r++ {
-		h := l.gemm
-		first, last := cut(l.k, stepUnit, r, longRanges)
-		_, astep := strides(l.transA, l.lda)
-		bstep, _ := strides(l.transB, l.ldb)
-		h.k, h.a, h.b = last-first, l.a[first*astep:], l.b[first*bstep:]
-		h.c, h.ldc, h.add = l.sums[r*l.m*l.n:(r+1)*l.m*l.n], l.n, false
+	_, astep := strides(l.transA, l.lda)
+	bstep, _ := strides(l.transB, l.ldb)
+	lo, hi := cut(l.blocks, 1, part, parts)
+	for i := lo; i < hi; i++ {
+		h, p := l.gemm, (l.first+i)*l.size
+		h.k, h.a, h.b = min(l.size, l.k-p), l.a[p*astep:], l.b[p*bstep:]
+		h.c, h.ldc, h.add = l.sums[i*l.m*l.n:(i+1)*l.m*l.n], l.n, false
 		h.run()
 	}
 }

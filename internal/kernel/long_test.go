@@ -4,16 +4,17 @@ import "testing"
 
 func TestGemmLong(t *testing.T) { bothTypes(t, testGemmLong[float32], testGemmLong[float64]) }
 
-// testGemmLong has more steps than one range, and a number of steps that is no multiple of the ranges.
+// testGemmLong has more steps than blocks whose sums are kept, and a last block that is shorter than the others.
 func testGemmLong[T Float](t *testing.T) {
 	const k = longSteps + 77
 	for i := range 4 {
 		p := newProduct[T](source(uint64(i)), i%2 == 1, i/2 == 1, 3, 5, k, T(1)-T(i)/8, T(i/2), i)
-		g := gemm[T]{m: p.m, n: p.n, k: k}
-		if !g.long() {
-			t.Fatal("the product is not cut into ranges")
+		checkThreads(t, name("long product ", i), p.c, p.run) // on one thread in the usual way
+		SetThreads(2)
+		if g := (gemm[T]{m: p.m, n: p.n, k: k}); !g.long() {
+			t.Fatal("threads do not share the steps")
 		}
 		p.check(t)
-		checkThreads(t, name("long product ", i), p.c, p.run)
+		SetThreads(0)
 	}
 }

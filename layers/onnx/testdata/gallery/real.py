@@ -163,9 +163,19 @@ def resnet(depths, bottleneck):
     return nn.Sequential(*conv(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10))
 
 
+def settle(net, x):
+    """Takes the means and variances of batch norms from images, which a few steps of training leave behind."""
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.reset_running_stats()
+            m.momentum = None
+    through(net.train(), x)
+
+
 def images(folder, name, net, steps):
     x, y = pictures(400)
     fit(net, net.parameters(), x, y, steps, batch=16)
+    settle(net, x)
     export(folder, name, net, x[:2])
     save(folder, name, {"": pictures(500), "-test": pictures(200)})
 

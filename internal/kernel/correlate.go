@@ -40,10 +40,11 @@ const (
 func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
 	p.shared = !c.packed && share[T](p.cols)
 	row := p.channels * p.copies() * p.pitch() * p.rows.stride * sizeOf[T]()
-	p.chunk = min(max(unfoldBytes/max(row, 1)-p.rows.taps/p.rows.stride, 1), p.rows.places)
+	bytes, most := unfoldBytes, p.rows.places
 	if c.packed {
-		p.chunk = min(p.chunk, max(packedBlock/p.cols.places, 1))
+		bytes, most = packedBytes, min(most, max(packedBlock/p.cols.places, 1))
 	}
+	p.chunk = min(max(bytes/max(row, 1)-p.rows.taps/p.rows.stride, 1), most)
 	size := p.channelSize(p.chunk)
 	if c.packed && p.inPlace() {
 		size = p.rows.pixels * p.cols.pixels

@@ -36,16 +36,18 @@ type packing[T Float] struct {
 // pack computes all results.
 func (c *correlation[T]) pack(j *packing[T], work int) {
 	j.correlation, j.pieces = c, 1
-	size, bytes := 0, 1
+	size, bytes, whole := 0, 1, true
 	for i := range c.passes {
 		p := &c.passes[i]
 		p.panels = size
 		size += panelRows(c.out) * (p.last - p.first)
-		bytes = max(bytes, p.channels*p.channelSize(p.chunk)*sizeOf[T]())
+		bytes, whole = max(bytes, p.channels*p.channelSize(p.chunk)*sizeOf[T]()), whole && p.chunk == p.rows.places
 	}
 	p := &c.passes[0]
-	j.group = min(packedBlock/(p.rows.places*p.cols.places), packedBytes/bytes, ceilDiv(c.n.Y, 2*Threads()))
-	if j.group = max(j.group, 1); j.group == 1 && c.stride == 1 {
+	if j.group = 1; whole { // images whose places are computed in chunks do not lie beside each other
+		j.group = max(1, min(packedBlock/(p.rows.places*p.cols.places), packedBytes/bytes, ceilDiv(c.n.Y, 2*Threads())))
+	}
+	if j.group == 1 && c.stride == 1 {
 		j.pieces = ceilDiv(p.rows.places, p.chunk)
 	}
 	j.panels, j.prepare = grow(j.panels, size), true

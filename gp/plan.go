@@ -135,9 +135,9 @@ func (p *Plan) Pass(size int, c graph.Cost, examples int, limit int64) {
 
 // reached is the part of [Speed] that the products of networks reach, which are smaller and move more data. Without it nine fits of
 // networks of a million weights (docs/gallery.md) took 0.8 to 2.2 times their plans, half of the CPU seconds of two cores of an AMD EPYC
-// (Zen 3) beside other work, which is a part of the rest. Steps and searches of VaLLA over the last stages of a ResNet-18 and
-// a ResNet-50 (docs/large.md) reached 0.53 to 0.6 on two cores of an Intel Xeon.
-const reached = 0.6
+// (Zen 3) beside other work, which is a part of the rest. Programs that hold more than largeProgram wait for memory: over the last
+// stages of a ResNet-18 and a ResNet-50 (docs/large.md) they reached 0.48 to 0.55 on two cores of an Intel Xeon.
+const reached, reachedLarge = 0.7, 0.5
 
 // Run counts so many runs of a program. Its memory is not counted. Products of float32 take half as long as those of
 // float64, while most other operations wait for memory.
@@ -146,11 +146,15 @@ func (p *Plan) Run(c graph.Cost, times float64) {
 	if c.Single {
 		flops, count = 4, &p.flops.Single
 	}
+	part := reached
+	if c.Bytes > largeProgram {
+		part = reachedLarge
+	}
 	for _, w := range []struct {
 		graph.Work
 		times float64 // runs
 	}{{c.Once, min(1, times)}, {c.Each, times}} {
-		p.seconds += w.Products / flops * w.times / reached / Speed()
+		p.seconds += w.Products / flops * w.times / part / Speed()
 		*count += w.Products * w.times
 		p.Elements(w.Elements * w.times)
 		p.Calls(w.Steps * w.times)

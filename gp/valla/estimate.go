@@ -254,7 +254,7 @@ func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64
 		each = (cost.Bytes - one.Bytes) / int64(size-1)
 		fixed = max(0, one.Bytes-each)
 	}
-	row.Run(graph.Cost{Each: cost.Each, Single: cost.Single}, 1/float64(size))
+	row.Run(graph.Cost{Bytes: cost.Bytes, Each: cost.Each, Single: cost.Single}, 1/float64(size))
 	covariances := gp.Covariances(f.p.Likelihood, c)
 	row.Hold(each + gp.Numbers(c, 2*m+covariances))
 	row.Products(float64(c) * float64(m) * (f.share*float64(m) + float64(covariances)) / 2)
@@ -285,19 +285,12 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	if n.picks != nil {
 		each = n.picks.each
 	}
-	var g *inputsGraph
-	size, bytes, err := graph.Tile("valla: a natural-gradient step", f.s.BatchSize, n.memory, func(size int) (int64, error) {
-		var err error
-		if g, err = n.inputsGraph(f.p.Train.X.Shape(), size, size == f.s.BatchSize); err != nil {
-			return 0, err
-		}
-		return g.cost.Bytes, nil
-	})
+	g, size, err := n.partGraph(f.p.Train.X.Shape(), f.s.BatchSize)
 	if err != nil {
 		return err
 	}
 	m, rungs, times, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
-	plan.Hold(bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
+	plan.Hold(g.cost.Bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
 	step := g.stepCost(parts, f.s.FixInducing)
 	plan.Run(step, times)

@@ -57,6 +57,6 @@ func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool
 	}
 	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, s: Settings{FixInducing: fixed}, layer: layer}, outputs: outputs, width: 1, dt: dt}
 	n.picks = n.newPicks(fewOutputs)
-	g, err = n.inputsGraph(append(tensor.Shape{rows}, input...), rows, true)
+	g, err = n.inputsGraph(append(tensor.Shape{rows}, input...), rows, false)
 	return g, layer, outputs, err
 }

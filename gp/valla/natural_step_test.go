@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -72,8 +73,14 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 }
 
 // TestNaturalInParts: under a memory limit a mini-batch is computed in parts, with the
-// same natural parameters, objective and gradients.
+// same natural parameters, objective and gradients, whether or not the parts keep what belongs to Z.
 func TestNaturalInParts(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		t.Run(fmt.Sprint("held ", held), func(t *testing.T) { testInParts(t, held) })
+	}
+}
+
+func testInParts(t *testing.T, held bool) {
 	lik := likelihood.NewGaussian(0.3, tensor.Float64)
 	whole := naturalToy(t, lik, 1)
 	quarter, err := whole.inputsGraph(whole.layer.Z.Value.Shape(), 2, false)
@@ -84,8 +91,17 @@ func TestNaturalInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole.inputs.parts != 1 || parts.inputs.parts != 4 {
-		t.Fatalf("%d and %d parts, want 1 and 4", whole.inputs.parts, parts.inputs.parts)
+	if held { // which takes more memory, and is worth it for large networks alone
+		g, err := parts.inputsGraph(whole.layer.Z.Value.Shape(), 2, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts.inputs, err = parts.compiled(g, 2, parts.p.Train); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if whole.inputs.parts != 1 || whole.inputs.moves || parts.inputs.parts != 4 || parts.inputs.moves != held {
+		t.Fatalf("%d and %d parts that keep what belongs to Z: %t and %t", whole.inputs.parts, parts.inputs.parts, whole.inputs.moves, parts.inputs.moves)
 	}
 	fixture.Close(t, "T", parts.ladder.t.Float64s(), whole.ladder.t.Float64s(), 1e-12)
 	fixture.Close(t, "losses", parts.ladder.losses.Float64s(), whole.ladder.losses.Float64s(), 1e-12)
@@ -94,11 +110,13 @@ func TestNaturalInParts(t *testing.T) {
 	}
 	whole.inputs.afterwards = false // as it is in parts
 	for _, n := range []*natural{whole, parts} {
-		for i := range n.layer.Z.Value.Float64s() { // a move between two steps
-			n.layer.Z.Value.Float64s()[i] += 0.1 * math.Sin(float64(i))
-		}
-		if _, err := n.Evaluate(context.Background(), 3); err != nil {
-			t.Fatal(err)
+		for step := 3; step < 5; step++ {
+			for i := range n.layer.Z.Value.Float64s() { // a move between two steps
+				n.layer.Z.Value.Float64s()[i] += 0.1 * math.Sin(float64(i))
+			}
+			if _, err := n.Evaluate(context.Background(), step); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	fixture.Close(t, "gradient in Z", graph.Floats(parts.params[0].Grad), graph.Floats(whole.params[0].Grad), 1e-10)

@@ -33,18 +33,16 @@ type inputs struct {
 
 // newInputs compiles the program for as large a part of a mini-batch as the memory allows.
 func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
-	var g *inputsGraph
-	size, _, err := graph.Tile("a natural-gradient step", n.draws.size, n.memory, func(size int) (int64, error) {
-		var err error
-		if g, err = n.inputsGraph(e.X.Shape(), size, size == n.draws.size); err != nil {
-			return 0, err
-		}
-		return g.cost.Bytes, nil
-	})
+	g, size, err := n.partGraph(e.X.Shape(), n.draws.size)
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{all: [3]*tensor.Dense{e.X, e.Y, n.orZeros(n.others.train, e.N())}, out: g.out, size: size, parts: n.draws.size / size}
+	return n.compiled(g, size, e)
+}
+
+// compiled compiles the program of a graph for parts of size examples.
+func (n *natural) compiled(g *inputsGraph, size int, e gp.Examples) (in *inputs, err error) {
+	in = &inputs{all: [3]*tensor.Dense{e.X, e.Y, n.orZeros(n.others.train, e.N())}, out: g.out, size: size, parts: n.draws.size / size}
 	in.afterwards, in.moves = in.parts == 1, g.held && !n.s.FixInducing
 	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
 		return nil, err
@@ -67,12 +65,38 @@ func (n *natural) orZeros(given *tensor.Dense, rows int) *tensor.Dense {
 	return tensor.New(tensor.Of(n.dt), tensor.WithShape(rows, n.outputs))
 }
 
+// partGraph returns the graph of a part of a mini-batch of so many examples, and the examples of a part: as many as the memory
+// allows. Parts keep what belongs to Z from the first to the last where this takes fewer operations, although the
+// memory for it makes parts smaller.
+func (n *natural) partGraph(shape tensor.Shape, batch int) (g *inputsGraph, size int, err error) {
+	if g, size, err = n.tiled(shape, batch, false); err != nil || size == batch || n.s.FixInducing {
+		return g, size, err
+	}
+	h, few, err := n.tiled(shape, batch, true)
+	if err == nil && h.stepCost(batch/few, false).Each.Products < g.stepCost(batch/size, false).Each.Products {
+		return h, few, nil
+	}
+	return g, size, nil
+}
+
+// tiled returns the graph of the largest part of a mini-batch that the memory allows.
+func (n *natural) tiled(shape tensor.Shape, batch int, held bool) (g *inputsGraph, size int, err error) {
+	size, _, err = graph.Tile("a natural-gradient step", batch, n.memory, func(size int) (int64, error) {
+		var err error
+		if g, err = n.inputsGraph(shape, size, held); err != nil {
+			return 0, err
+		}
+		return g.cost.Bytes, nil
+	})
+	return g, size, err
+}
+
 // inputsGraph is the graph of a part of a mini-batch.
 type inputsGraph struct {
 	b      *graph.Builder // the graph
 	leaves [3]*graph.Node // inputs, targets and variances of a part
 	z, out *graph.Node    // inducing inputs, and what the program computes
-	held   bool           // z stays as it is from run to run, and its Jacobian is computed once
+	held   bool           // z is the same in several runs, and what belongs to it alone is computed in the first of them
 	cost   graph.Cost     // of the program
 }
 
@@ -84,12 +108,11 @@ func (g *inputsGraph) options() graph.Options {
 }
 
 // inputsGraph writes the network and the kernel at size examples of inputs [N,…] into a
-// graph and, unless Z is fixed, the pullback to Z. whole says that these are a whole mini-batch, after which Z moves; the parts
-// of a mini-batch have Z and its Jacobian in common.
-func (n *natural) inputsGraph(shape tensor.Shape, size int, whole bool) (*inputsGraph, error) {
+// graph and, unless Z is fixed, the pullback to Z. With held, Z and its Jacobian stay from run to run until a refresh.
+func (n *natural) inputsGraph(shape tensor.Shape, size int, held bool) (*inputsGraph, error) {
 	b, l, c := graph.NewBuilder(n.dt), n.layer, n.outputs
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, n.width*c), b.Input("beside", size, c)
-	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), held: n.s.FixInducing || !whole}
+	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), held: n.s.FixInducing || held}
 	mean := n.p.Net.Forward(b, x)
 	kernel, each := n.rowsOf(b, mean, y)
 	diag, cross, gram := gp.Variances(kernel, b, x), kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)

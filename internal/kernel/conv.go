@@ -87,9 +87,9 @@ func (c Conv) element(out, in, ky, kx int) int {
 // other pixels, as PyTorch does: 0·Inf and 0·NaN make the sum NaN.
 //
 // With AVX-512 and in float32, the three functions use Winograd's algorithm for 3×3 filters with stride 1
-// and padding 1, where the numbers of channels are multiples of 16: ConvForward and ConvInput where rows fill most of a
-// vector of tiles, such as rows of 7, 8, 14, 16, 28 or more pixels, if all images share the filters, and ConvFilter for rows of
-// 8, 16 and 32 pixels. The rounding errors are then 0.8 to 1.7 times the errors of sums in order, and a sum with Inf may
+// and padding 1, where the numbers of channels are multiples of 16: ConvForward and ConvInput where an image fills two thirds
+// of its vectors of tiles, such as images of 7×7, 14×14, 28×28 or 56×56 pixels, if all images share the filters, and ConvFilter
+// for rows of 8, 16 and 32 pixels. The rounding errors are then 0.8 to 1.7 times the errors of sums in order, and a sum with Inf may
 // be NaN. In ConvFilter, Inf and NaN on the edge of an image may then reach other elements of filters as well.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) { ConvForwardThen(c, n, x, w, y, Then{}) }
 

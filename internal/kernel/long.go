@@ -2,7 +2,7 @@ package kernel
 
 // A product with a small result and very many steps, as of Jacobians of many weights, waits for memory, and its result is
 // too small to be shared among threads. The threads share blocks of the steps instead. The sums of the blocks are added in
-// order, as on one thread, so that the result is the same to the last bit.
+// order, as on one thread, so that the result is the same to the last bit, subnormal numbers aside.
 const (
 	longSteps    = 1 << 16 // the fewest steps of such a product
 	longElements = 1 << 12 // the most elements of its result
@@ -11,7 +11,7 @@ const (
 
 // long reports whether threads share the steps of the product.
 func (g *gemm[T]) long() bool {
-	return g.k >= longSteps && g.m*g.n <= longElements && shares(g.m*g.n*g.k) > 1
+	return g.k >= longSteps && g.m*g.n <= longElements && *external[T]() == nil && shares(g.m*g.n*g.k) > 1
 }
 
 // longSum computes the sums of some blocks of steps.

@@ -96,7 +96,7 @@
 	DECQ  R10             \
 	JEQ   done
 
-// Where C is added to, its rows are on their way to the cache during the product.
+// The rows of C are on their way to the cache during the product.
 #define TILE512 \
 	LOADARGS                     \
 	MOVQ   $-1, AX               \

@@ -43,37 +43,22 @@
 	SHLQ $SHIFT, R14 \
 	LEAQ (R14)(R14*2), R15
 
-// INNER reads a row of pixels. OUTER reads one of which the units are as many elements behind as AX+at
-// tells. EXISTING makes K1 to K4 select the pixels that exist in the units of a row.
+// INNER reads a row of pixels. EXISTING reads those that exist, which masks select.
 #define INNER(row, x, lowx, y, lowy) \
 	MOV (R8)row, lowx  \
 	MOV (R9)row, K7, x \
 	MOV (R10)row, lowy \
 	MOV (R11)row, K7, y
 
-#define EXISTING(masks) \
+#define EXISTING(masks, row, x, y) \
 	KMOVW masks+0(AX), K1 \
 	KMOVW masks+2(AX), K2 \
 	KMOVW masks+4(AX), K3 \
-	KMOVW masks+6(AX), K4
-
-#define EXISTINGINNER(masks, row, x, y) \
-	EXISTING(masks)       \
+	KMOVW masks+6(AX), K4 \
 	MOV.Z (R8)row, K1, x  \
 	MOV   (R9)row, K2, x  \
 	MOV.Z (R10)row, K3, y \
 	MOV   (R11)row, K4, y
-
-#define EXISTINGOUTER(masks, at, x, y) \
-	EXISTING(masks)               \
-	MOVQ  at+0(AX), DI            \
-	MOV.Z (R8)(DI*SIZE), K1, x    \
-	MOVQ  at+8(AX), DI            \
-	MOV   (R9)(DI*SIZE), K2, x    \
-	MOVQ  at+16(AX), DI           \
-	MOV.Z (R10)(DI*SIZE), K3, y   \
-	MOVQ  at+24(AX), DI           \
-	MOV   (R11)(DI*SIZE), K4, y
 
 // AHEAD asks for the pixels of the band that begins this many bytes behind the one in a row: the next
 // that will be read or written after this one and others of tileVectors or chunkVectors.
@@ -129,16 +114,16 @@ TEXT ·imageTiles32(SB), NOSPLIT, $8-56
 	NEXTUNITS(R12)
 	NEGQ R12
 	LEAQ (R12)(R12*2), SI
-	KMOVW 136(AX), K5
-	KMOVW 138(AX), K6
+	KMOVW 72(AX), K5
+	KMOVW 74(AX), K6
 	VMOVUPS ·tileLane+0(SB), Z30
 	VMOVUPS ·tileLane+64(SB), Z31
 image:
 	AHEAD(512, (R12*2))
-	EXISTINGOUTER(104, 40, Z0, Z1)
-	EXISTINGINNER(112, (R12*2), Z2, Z3)
-	EXISTINGINNER(120, (SI*1), Z4, Z5)
-	EXISTINGOUTER(128, 72, Z6, Z7)
+	EXISTING(40, (R12*1), Z0, Z1)
+	EXISTING(48, (R12*2), Z2, Z3)
+	EXISTING(56, (SI*1), Z4, Z5)
+	EXISTING(64, (R12*4), Z6, Z7)
 	TIMESB(Z0, Z2, Z4, Z6, Z8, Z10, Z12, Z14)
 	TIMESB(Z1, Z3, Z5, Z7, Z9, Z11, Z13, Z15)
 	MOVQ DX, DI
@@ -242,12 +227,12 @@ TEXT ·resultTiles32(SB), NOSPLIT, $16-56
 	MOVQ b+0(FP), AX
 	MOVQ y+16(FP), SI
 	UNITS
-	KMOVW 140(AX), K1
-	KMOVW 142(AX), K2
-	KMOVW 144(AX), K3
-	KMOVW 148(AX), K5
-	KMOVW 150(AX), K6
-	KMOVW 152(AX), K7
+	KMOVW 76(AX), K1
+	KMOVW 78(AX), K2
+	KMOVW 80(AX), K3
+	KMOVW 84(AX), K5
+	KMOVW 86(AX), K6
+	KMOVW 88(AX), K7
 	MOVQ m+8(FP), SI
 	MOVQ channels+24(FP), CX
 	MOVQ ychannel+32(FP), DI
@@ -264,9 +249,9 @@ result:
 	ROWSA((R14*2), Z1, Z5)
 	ROWSA((R15*1), Z2, Z6)
 	ROWSA((R14*4), Z3, Z7)
-	KMOVW 146(R13), K4
+	KMOVW 82(R13), K4
 	PUTROW((R12*1), Z0, Z1, Z2, Z3, K1, K2, K3, K4)
-	KMOVW 154(R13), K4
+	KMOVW 90(R13), K4
 	PUTROW((R12*2), Z4, Z5, Z6, Z7, K5, K6, K7, K4)
 	NEXTUNITS(DI)
 	NEXTROWS(stride-16(SP))

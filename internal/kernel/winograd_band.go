@@ -7,10 +7,6 @@ type tileBand struct {
 	at  [tileUnits]int // first pixel of each unit, in the upper row
 	row int            // elements of a row
 
-	// The rows above and below, counted from two rows above the unit on. Where the image has no such
-	// row, these are other rows.
-	above, below [tileUnits]int
-
 	// pixels selects the pixels that exist, for each unit in the row above, the upper and the lower row and the row
 	// below. Pixels of the second and fourth unit are the upper halves of vectors.
 	pixels [4][tileUnits]uint16
@@ -85,7 +81,7 @@ func (c Conv) longBand(b *tileBand, row, done int) (end int) {
 // setUnit makes unit q of a band begin at a row and a column of the plane, with results in the columns from lo to
 // hi−1. A unit outside the plane has no pixels.
 func (c Conv) setUnit(b *tileBand, q, row, column, lo, hi int) {
-	b.at[q], b.above[q], b.below[q] = row*c.Width+column, c.Width, 4*c.Width
+	b.at[q] = row*c.Width + column
 	shift := 8 * (q % 2)
 	for i := range b.pixels {
 		b.pixels[i][q] = 0

@@ -91,7 +91,9 @@ func (f *tileFilters[T]) pack(src []T, o, count int) {
 				*(*[tileRows]T)(u[at:]) = [tileRows]T(row)
 				row = row[tileRows:]
 			}
-			copy(u[at:], row)
+			if len(row) > 0 {
+				copy(u[at:], row)
+			}
 		}
 	}
 }

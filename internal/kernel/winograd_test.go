@@ -136,3 +136,25 @@ func testThen[T Float](t *testing.T) {
 		}
 	}
 }
+
+// Packed filters whose rows are a multiple of a tile's, and others, are compared with filters of their own, which are not packed.
+func TestTilesPacked(t *testing.T) { withTiles(t, testTilesPacked) }
+
+func testTilesPacked(t *testing.T) {
+	for _, c := range []Conv{{96, 8, 8, 192, 3, 3, 1, 1, false}, {192, 7, 7, 96, 3, 3, 1, 1, true}, {48, 8, 8, 352, 3, 3, 1, 1, false}, {144, 14, 14, 128, 3, 3, 1, 1, false}} {
+		n, own := ConvRows{X: 5, W: 1, Y: 5}, ConvRows{X: 5, W: 1, Y: 5, Own: true}
+		call := newConv[float32](source(6), c, n)
+		windows := convCall[float32]{c, own, call.x, call.w, call.y}.results()
+		for k, r := range call.tiledResults()[:2] {
+			want, got := r.out.clone(), r.out.clone()
+			windows[k].run(want.s())
+			r.run(got.s())
+			got.checkGuard(t)
+			for i, v := range got.s() {
+				if !within(float64(v), float64(want.s()[i]), 1e-3) {
+					t.Fatalf("%s %v: element %d is %g, by windows %g", r.what, c, i, v, want.s()[i])
+				}
+			}
+		}
+	}
+}

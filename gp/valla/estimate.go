@@ -254,7 +254,9 @@ func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64
 		each = (cost.Bytes - one.Bytes) / int64(size-1)
 		fixed = max(0, one.Bytes-each)
 	}
-	row.Run(graph.Cost{Bytes: cost.Bytes, Each: cost.Each, Single: cost.Single}, 1/float64(size))
+	perRun := cost
+	perRun.Once = graph.Work{}
+	row.Run(perRun, 1/float64(size))
 	covariances := gp.Covariances(f.p.Likelihood, c)
 	row.Hold(each + gp.Numbers(c, 2*m+covariances))
 	row.Products(float64(c) * float64(m) * (f.share*float64(m) + float64(covariances)) / 2)
@@ -292,7 +294,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 	m, rungs, times, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
 	plan.Hold(g.cost.Bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
-	step := g.stepCost(parts, f.s.FixInducing)
+	step := g.stepCost(parts)
 	plan.Run(step, times)
 	var rung gp.Plan
 	rung.Products(times * float64(m) * float64(m) * (spectra*float64(m) + (1+2*f.share)*float64(f.s.BatchSize*each)))
@@ -312,10 +314,10 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 }
 
 // stepCost returns the cost of a step of some parts.
-func (g *inputsGraph) stepCost(parts int, fixed bool) graph.Cost {
+func (g *inputsGraph) stepCost(parts int) graph.Cost {
 	c := g.cost
 	c.Each = c.Each.Times(float64(parts))
-	if g.held && !fixed {
+	if g.moves {
 		c.Once, c.Each = graph.Work{}, c.Each.Plus(c.Once)
 	}
 	return c

@@ -43,7 +43,7 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 // compiled compiles the program of a graph for parts of size examples.
 func (n *natural) compiled(g *inputsGraph, size int, e gp.Examples) (in *inputs, err error) {
 	in = &inputs{all: [3]*tensor.Dense{e.X, e.Y, n.orZeros(n.others.train, e.N())}, out: g.out, size: size, parts: n.draws.size / size}
-	in.afterwards, in.moves = in.parts == 1, g.held && !n.s.FixInducing
+	in.afterwards, in.moves = in.parts == 1, g.moves
 	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
 		return nil, err
 	}
@@ -69,18 +69,18 @@ func (n *natural) orZeros(given *tensor.Dense, rows int) *tensor.Dense {
 // allows. Parts keep what belongs to Z from the first to the last where this takes fewer operations, although the
 // memory for it makes parts smaller.
 func (n *natural) partGraph(shape tensor.Shape, batch int) (g *inputsGraph, size int, err error) {
-	if g, size, err = n.tiled(shape, batch, false); err != nil || size == batch || n.s.FixInducing {
+	if g, size, err = n.largestPart(shape, batch, false); err != nil || size == batch || n.s.FixInducing {
 		return g, size, err
 	}
-	h, few, err := n.tiled(shape, batch, true)
-	if err == nil && h.stepCost(batch/few, false).Each.Products < g.stepCost(batch/size, false).Each.Products {
+	h, few, err := n.largestPart(shape, batch, true)
+	if err == nil && h.stepCost(batch/few).Each.Products < g.stepCost(batch/size).Each.Products {
 		return h, few, nil
 	}
 	return g, size, nil
 }
 
-// tiled returns the graph of the largest part of a mini-batch that the memory allows.
-func (n *natural) tiled(shape tensor.Shape, batch int, held bool) (g *inputsGraph, size int, err error) {
+// largestPart returns the graph of the largest part of a mini-batch that the memory allows.
+func (n *natural) largestPart(shape tensor.Shape, batch int, held bool) (g *inputsGraph, size int, err error) {
 	size, _, err = graph.Tile("a natural-gradient step", batch, n.memory, func(size int) (int64, error) {
 		var err error
 		if g, err = n.inputsGraph(shape, size, held); err != nil {
@@ -97,6 +97,7 @@ type inputsGraph struct {
 	leaves [3]*graph.Node // inputs, targets and variances of a part
 	z, out *graph.Node    // inducing inputs, and what the program computes
 	held   bool           // z is the same in several runs, and what belongs to it alone is computed in the first of them
+	moves  bool           // z is held from part to part and moves between steps
 	cost   graph.Cost     // of the program
 }
 
@@ -112,7 +113,7 @@ func (g *inputsGraph) options() graph.Options {
 func (n *natural) inputsGraph(shape tensor.Shape, size int, held bool) (*inputsGraph, error) {
 	b, l, c := graph.NewBuilder(n.dt), n.layer, n.outputs
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, n.width*c), b.Input("beside", size, c)
-	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), held: n.s.FixInducing || held}
+	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), held: n.s.FixInducing || held, moves: held && !n.s.FixInducing}
 	mean := n.p.Net.Forward(b, x)
 	kernel, each := n.rowsOf(b, mean, y)
 	diag, cross, gram := gp.Variances(kernel, b, x), kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)

@@ -111,7 +111,7 @@ func ConvForwardThen[T Float](c Conv, n ConvRows, x, w, y []T, then Then) bool {
 	job.out, job.height, job.width = c.Out, c.OutHeight(), c.OutWidth()
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.taps(), 1
 	job.packed = job.packs()
-	p := pass{view: view{c.In, c.rows(), c.columns(), false}}
+	p := pass{view: view{channels: c.In, rows: c.rows(), cols: c.columns()}}
 	job.add(p, func(in, ky, kx int) int { return c.element(0, in, ky, kx) })
 	job.run(ws)
 	return false
@@ -153,7 +153,7 @@ func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 	rows, a := c.rows().transposed(row)
 	cols, b := c.columns().transposed(column)
-	p := pass{view: view{c.Out, rows, cols, false}, row: row, column: column}
+	p := pass{view: view{channels: c.Out, rows: rows, cols: cols}, row: row, column: column}
 	job.add(p, func(out, ky, kx int) int {
 		return c.element(out, 0, a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride)
 	})

@@ -1,6 +1,6 @@
 // Subnormal numbers count as zero in products: an operation on one takes a hundred
 // times as long, and networks whose weights have decayed are full of them. FLUSH and
-// UNFLUSH bracket a micro-kernel, whose frame has 8 bytes; FLUSH overwrites AX.
+// UNFLUSH bracket a micro-kernel, whose frame has at least 8 bytes; FLUSH overwrites AX.
 
 #define FLUSH \
 	STMXCSR old-4(SP)     \

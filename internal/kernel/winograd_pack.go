@@ -7,11 +7,10 @@ type tileFilters[T Float] struct {
 	Conv
 	w           []T  // the filters
 	inverse     bool // for ConvInput: filters are turned by 180 degrees, and rows are channels of images
-	rows, steps int
-	packed      bool
-	arow, astep int // elements between rows and steps, unless packed
-	component   int // elements from one component to the next
-	u           []T // [components][rows,steps]
+	rows, steps int  // of a component
+	packed      bool // whether components are packed
+	component   int  // elements from one component to the next
+	u           []T  // the components, as [Out,In] or packed
 }
 
 // packedFilters is the number of elements of a component from which on components are packed. Sixteen of
@@ -21,37 +20,34 @@ const packedFilters = 1 << 14
 // transform sets f to the components of G·g·Gᵀ for filters w.
 func (f *tileFilters[T]) transform(c Conv, w []T, inverse bool) {
 	f.Conv, f.w, f.inverse = c, w, inverse
-	f.rows, f.steps, f.arow, f.astep = c.Out, c.In, c.In, 1
+	f.rows, f.steps = c.Out, c.In
 	if inverse {
-		f.rows, f.steps, f.arow, f.astep = c.In, c.Out, 1, c.In
+		f.rows, f.steps = c.In, c.Out
 	}
 	f.packed = c.In*c.Out >= packedFilters
 	f.component = c.In*c.Out + componentSlack
 	if f.packed {
-		f.component = ceilDiv(f.rows, tileRows)*tileRows*f.steps + componentSlack
+		f.component = panelRows(f.rows)*f.steps + componentSlack
 	}
 	f.u = grow(f.u, components*f.component)
 	work := components * c.In * c.Out // each about a multiplication
-	Share(Parts(ceilDiv(c.Out, filterRows), work, convWork), Nanoseconds(work), f)
+	Share(Parts(ceilDiv(c.Out, tileRows), work, convWork), Nanoseconds(work), f)
 }
 
-// filterRows is the number of results whose filters are transformed and then packed.
-const filterRows = tileRows
-
-// Run transforms the filters of a part of the results.
+// Run transforms the filters of a part of the results, a panel at a time.
 func (f *tileFilters[T]) Run(part, parts int) {
 	w := spaces[T]().get()
 	defer spaces[T]().put(w)
 	w.x = grow(w.x, f.taps())
 	if f.packed {
-		w.b = grow(w.b, components*filterRows*f.In)
+		w.b = grow(w.b, components*tileRows*f.In)
 	}
-	lo, hi := cut(f.Out, filterRows, part, parts)
-	for ; lo < hi; lo += filterRows {
-		count := min(filterRows, hi-lo)
+	lo, hi := cut(f.Out, tileRows, part, parts)
+	for ; lo < hi; lo += tileRows {
+		count := min(tileRows, hi-lo)
 		for o := lo; o < lo+count; o++ {
 			if f.packed {
-				f.one(o, w.x, w.b[(o-lo)*f.In:], filterRows*f.In)
+				f.one(o, w.x, w.b[(o-lo)*f.In:], tileRows*f.In)
 			} else {
 				f.one(o, w.x, f.u[o*f.In:], f.component)
 			}
@@ -76,10 +72,10 @@ func (f *tileFilters[T]) one(o int, space, u []T, component int) {
 	filterTiles(g, first, tap, u, component, f.In/tileLanes)
 }
 
-// pack copies the components [components,filterRows,In] of count results from o on to panels.
+// pack copies the components [components,tileRows,In] of count results from o on to panels.
 func (f *tileFilters[T]) pack(src []T, o, count int) {
 	for k := range components {
-		u, rows := f.u[k*f.component:], src[k*filterRows*f.In:]
+		u, rows := f.u[k*f.component:], src[k*tileRows*f.In:]
 		if !f.inverse {
 			packCols(u[o*f.steps:], rows, f.In, f.In, tileRows, count)
 			continue
@@ -102,8 +98,12 @@ func (f *tileFilters[T]) pack(src []T, o, count int) {
 // pixels. The components of the results have the form [pairs,rows,pairLanes].
 func (f *tileFilters[T]) multiply(pixels, results []T, size, vectors int) {
 	if !f.packed {
+		arow, astep := f.In, 1
+		if f.inverse {
+			arow, astep = 1, f.In
+		}
 		p := tileProducts[T]{
-			a: f.u, arow: f.arow, astep: f.astep, acomponent: f.component,
+			a: f.u, arow: arow, astep: astep, acomponent: f.component,
 			b: pixels, bstep: pairLanes, bcomponent: size, c: results, crow: pairLanes, ccomponent: size,
 			rows: f.rows, vectors: vectors, steps: f.steps,
 		}

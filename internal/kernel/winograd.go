@@ -35,12 +35,12 @@ func tilesConv[T Float](c Conv, n ConvRows) bool {
 
 // tiled computes stacks of results, or of images, tile by tile with filters that all share.
 type tiled[T Float] struct {
-	in, out, plane int // channels of x and y, and pixels of each
-	x, y           []T // images [images,in,plane], and results [images,out,plane]
-	vectors        int // of tiles, in all planes
+	in, out, plane int            // channels of x and y, and pixels of each
+	x, y           []T            // images [images,in,plane], and results [images,out,plane]
+	vectors        int            // of tiles, in all planes
 	filters        tileFilters[T] // transformed
-	bands          []tileBand // tiles of a plane
-	then           Then       // work that follows
+	bands          []tileBand     // tiles of a plane
+	then           Then           // work that follows
 }
 
 // convTiles computes ConvForward, or ConvInput from x to y if inverse is set, tile by tile.

@@ -30,6 +30,7 @@ func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (
 	if err != nil {
 		return nil, err
 	}
+	s.sameUnit(p.scan)
 	need, err := graph.Plan(s.builder, s.nodes(), graph.Options{Varying: []*graph.Node{s.in}})
 	if err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)

@@ -48,7 +48,7 @@ func (h *diagonal[T]) addRows(b batch) error { return h.add(b) }
 func (h *diagonal[T]) add(b batch) error {
 	for _, g := range h.groups {
 		q := g.q
-		if g.d == b.unit {
+		if b.isUnit(g.d) {
 			unitSquares(b, h.sum)
 		} else {
 			h.roots.sum(b, h.sum, rows[T](b, g.d), q)

@@ -262,7 +262,11 @@ func (p *posterior) planScores(plan *gp.Plan, solves, examples int) {
 	c, batch, all := p.scan.outputs, min(examples, p.scan.batch), float64(solves*examples)
 	plan.Hold(gp.Numbers(p.factorOrder(), p.factorOrder())) // the best factor so far
 	plan.Hold(p.marginalBytes(batch))
-	plan.Beside(gp.Numbers(batch, c, c))
+	if p.scoresByVariance() {
+		plan.Beside(gp.Numbers(batch, c))
+	} else {
+		plan.Beside(gp.Numbers(batch, c, c))
+	}
 	once := min(solves, p.atOnce())
 	passes := float64(examples * ((solves + once - 1) / once))
 	plan.Run(p.cost, passes/float64(p.scan.batch))
@@ -361,17 +365,18 @@ func (p *posterior) marginalBytes(examples int) int64 {
 // scratchBytes is the memory of a batch beside the program, when covariances are computed.
 func (p *posterior) scratchBytes() int64 {
 	c, b := p.scan.outputs, p.scan.batch
+	units := int(p.unitProducts(1))
 	switch h := p.full().(type) {
 	case *functionSpace:
-		return gp.Numbers(b, c, h.n)
+		return gp.Numbers(b, c*h.n+units)
 	case *weightSpace:
-		return gp.Numbers(b, c, h.n)
+		return gp.Numbers(b, c*h.n+units)
 	case *denseLayer:
-		return gp.Numbers(b, h.elements())
+		return gp.Numbers(b, h.elements()+units)
 	}
 	sum := 0.0
 	p.eachFactor(func(rows, width float64, _, _ bool) { sum += rows * width })
-	return gp.Numbers(b, int(sum+p.unitProducts(1)))
+	return gp.Numbers(b, int(sum)) + gp.Numbers(units)
 }
 
 // full is the representation of all of H, also where only the leading part of it is kept.

@@ -83,15 +83,23 @@ func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opt
 		p.limit = gp.Run{}.Limit()
 	}
 	// The memory of a batch is known only after the network was written for some batch.
-	for _, size := range []int{1, 0} {
-		if size == 0 {
-			size = o.batch(n, p.structure.elements())
-		}
-		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure.keeping(), nil); err != nil {
-			return nil, err
-		}
-		p.structure = make(p.scan)
+	part, keep := layers.Part{Network: net, Chosen: chosen}, o.Structure.keeping()
+	single, err := newScanner(part, shape, outputs, 1, keep, nil)
+	if err != nil {
+		return nil, err
 	}
+	if err := single.findUnit(); err != nil {
+		return nil, err
+	}
+	elements := make(single).elements()
+	if single.unit != nil && !likelihood.IsClass(p.evidence.likelihood) {
+		elements += outputs * outputs // of the covariance
+	}
+	if p.scan, err = newScanner(part, shape, outputs, o.batch(n, elements), keep, nil); err != nil {
+		return nil, err
+	}
+	p.scan.sameUnit(single)
+	p.structure = make(p.scan)
 	p.prior = o.Priors.partition(p.scan.blocks)
 	if p.cost, err = graph.CostOf(p.scan.builder, p.scan.fitted(), graph.Options{Varying: []*graph.Node{p.scan.in}}); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)

@@ -44,7 +44,7 @@ func (p spectralPredictor) multiplied(b batch, i int, w way) multiplied {
 	if w == rowsFirst {
 		return multiplied{k, b, rows[float64](b, k.a), rows[float64](b, k.d), p.basis[k.a], p.basis[k.d]}
 	}
-	return multiplied{block: k, b: b, a: p.rotated(b, k.a), d: p.rotated(b, k.d)}
+	return multiplied{block: k, b: b, a: p.rotated(b, k.a, k.p), d: p.rotated(b, k.d, k.q)}
 }
 
 // stds returns the standard deviations of the weights of block i, over σ₀, in the basis [p,q].

@@ -114,7 +114,7 @@ func (h *kfac[T]) bytes() int64 {
 		n := int64(p.size())
 		sum, widest = sum+3*n, max(widest, n)
 	}
-	return 8 * (sum + 4*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(h.widest()))
+	return 8 * (sum + 4*widest + 2*int64(h.params) + int64(h.rootsSize()))
 }
 
 // rotates reports whether a factor has a basis of eigenvectors: those of which only squares are kept have none.
@@ -170,12 +170,12 @@ func (h *kfac[T]) addRows(b batch) error {
 		return nil
 	}
 	if h.d == nil {
-		h.d = make([]T, h.batch*h.outputs*h.widest())
+		h.d = make([]T, h.rootsSize())
 	}
 	for _, p := range h.parts {
 		if p.n == p.k.d {
-			if sum := h.moments[p.n].recent; p.n == b.unit && !p.squares {
-				unitGram(b, sum, h.d)
+			if sum := h.moments[p.n].recent; b.isUnit(p.n) {
+				addUnit(b, p, sum, h.d)
 			} else {
 				addMoments(b, p, sum, h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width))
 			}
@@ -183,6 +183,35 @@ func (h *kfac[T]) addRows(b batch) error {
 		}
 	}
 	return nil
+}
+
+// rootsSize is the memory that the moments of the cotangents of a batch take.
+func (h *kfac[T]) rootsSize() int {
+	size := 0
+	for _, p := range h.parts {
+		switch {
+		case p.n == h.unit:
+			size = max(size, 2*h.batch*h.outputs)
+		case p.n == p.k.d:
+			size = max(size, h.batch*h.outputs*p.k.places*p.width)
+		}
+	}
+	return size
+}
+
+// addUnit adds the moments of unit cotangents to sum. buf has the size rootsSize, or is nil where Λ is the identity.
+func addUnit[T kernel.Float](b batch, p factorOf, sum, buf []T) {
+	switch {
+	case !p.squares:
+		unitGram(b, sum, buf)
+	case b.lambda == nil:
+		kernel.AddScalar(sum, T(b.count), sum)
+	default:
+		unitSquares(b, buf)
+		for row := range slices.Chunk(buf[:b.size()], b.outputs) {
+			kernel.Add(sum, sum, row)
+		}
+	}
 }
 
 // sum adds the moments of the inputs, or of the cotangents, each on a thread of its own but for
@@ -222,8 +251,8 @@ func (j *momentsJob[T]) Run(part, _ int) { j.one(j.kfac.parts[j.parts[part]]) }
 func (j *momentsJob[T]) one(p factorOf) {
 	m := j.moments[p.n]
 	switch {
-	case p.n == j.b.unit && !p.squares:
-		unitGram(j.b, m.recent, nil)
+	case j.b.isUnit(p.n):
+		addUnit(j.b, p, m.recent, nil)
 	case m.patches != nil:
 		m.patches.add(rows[T](j.b, p.k.images), m.recent)
 	default:

@@ -22,6 +22,9 @@ type scanner struct {
 	blocks  []block        // the Jacobian, by parameter
 	groups  []group        // of blocks with the same cotangents
 	unit    *graph.Node    // the cotangents of the last layer where these are the unit vectors of the outputs, or nil
+	units   []float64      // what unitRows returned
+
+	unitThere *graph.Node // the node of unit in the scanner that alias was given
 
 	builder *graph.Builder // of the graph below
 	in      *graph.Node    // [B,…]
@@ -63,9 +66,6 @@ func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int
 	if b.Err() == nil {
 		s.addBlocks(jacobian.NTK{Net: net}, keep, like)
 	}
-	if b.Err() == nil {
-		s.findUnit()
-	}
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
@@ -92,7 +92,7 @@ func (s *scanner) alias(of *scanner) {
 	for i, k := range s.blocks {
 		other := of.blocks[i]
 		if k.d == s.unit {
-			s.unit = other.d
+			s.unitThere = other.d
 		}
 		for n, to := range map[*graph.Node]*graph.Node{k.a: other.a, k.d: other.d, k.images: other.images, k.tokens: other.tokens} {
 			if v, ok := s.values[n]; ok {
@@ -102,11 +102,16 @@ func (s *scanner) alias(of *scanner) {
 	}
 }
 
-// nodes are the outputs, and the factors and tokens of all blocks.
+// nodes are the outputs, and the factors and tokens of all blocks, but for unit cotangents.
 func (s *scanner) nodes() []*graph.Node {
 	all := []*graph.Node{s.out}
 	for _, k := range s.blocks {
-		if all = append(all, k.nodes()...); k.tokens != nil {
+		for _, n := range k.nodes() {
+			if n != s.unit {
+				all = append(all, n)
+			}
+		}
+		if k.tokens != nil {
 			all = append(all, k.tokens)
 		}
 	}
@@ -219,6 +224,9 @@ func (s *scanner) inputSize() int { return s.x.Shape()[1:].TotalSize() }
 // rows returns the values of a factor for the batch's examples, until the next batch. They
 // must not be changed.
 func rows[T kernel.Float](b batch, n *graph.Node) []T {
+	if b.isUnit(n) {
+		return rowsOf[T](b, b.unitRows())
+	}
 	v := b.values[n]
 	used := v.Size() / b.batch * b.count
 	if v.Dtype() == tensor.Float64 {

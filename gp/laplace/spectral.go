@@ -23,7 +23,7 @@ func (s *spectral) elements() int {
 	sum, seen := 0, map[*graph.Node]bool{}
 	for _, k := range s.blocks {
 		for _, n := range k.nodes() {
-			if !seen[n] {
+			if !seen[n] && n != s.unit {
 				seen[n] = true
 				sum += 2 * n.Shape().TotalSize() / s.batch
 			}
@@ -101,18 +101,10 @@ type spectralPredictor struct {
 // predictorBytes is the memory of a predictor.
 func (s *spectral) predictorBytes() int64 { return 8 * int64(s.params) }
 
-// rotated returns a factor's rows in the basis, in memory of the batch.
-func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
-	basis := p.basis[n]
-	if n == b.unit && basis != nil {
-		out := b.take(b.count * len(basis))
-		for i := range b.count {
-			copy(out[i*len(basis):], basis)
-		}
-		return out
-	}
-	v, shape := rows[float64](b, n), b.values[n].Shape() // the node's own Shape allocates
-	width, out := shape[len(shape)-1], b.take(len(v))
+// rotated returns a factor's rows [·,width] in the basis, in memory of the batch.
+func (p spectralPredictor) rotated(b batch, n *graph.Node, width int) []float64 {
+	v, basis := rows[float64](b, n), p.basis[n]
+	out := b.take(len(v))
 	if basis == nil {
 		copy(out, v)
 	} else {
@@ -136,7 +128,12 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 			}
 			continue
 		}
-		q, d, u := g.q, p.rotated(b, g.d), p.spread(b, g)
+		q, u := g.q, p.spread(b, g)
+		if b.isUnit(g.d) {
+			p.addUnit(b, g, u, cov)
+			continue
+		}
+		d := p.rotated(b, g.d, q)
 		kernel.Sqrt(u, u)
 		for r := range b.size() {
 			row, scale := d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q]
@@ -147,6 +144,25 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 		}
 	}
 	return b.checkCovariance(cov)
+}
+
+// addUnit adds the covariances of a group g with unit cotangents, whose rows in the basis are the basis, to cov.
+func (p spectralPredictor) addUnit(b batch, g group, u, cov []float64) {
+	c, basis := b.outputs, p.basis[g.d]
+	if basis == nil {
+		for r, v := range u {
+			cov[r*c+r%c] += v
+		}
+		return
+	}
+	kernel.Sqrt(u, u)
+	scaled := b.take(c * c)
+	for i := range b.count {
+		for k := range c {
+			kernel.Mul(scaled[k*c:(k+1)*c], basis[k*c:(k+1)*c], u[i*c:(i+1)*c])
+		}
+		kernel.Syrk(false, c, c, 1, scaled, c, 1, cov[i*c*c:], c)
+	}
 }
 
 // variances implements byVariance.
@@ -160,17 +176,17 @@ func (p spectralPredictor) variances(b batch, v []float64) bool {
 	clear(v)
 	for _, g := range p.groups {
 		q, u := g.q, p.spread(b, g)
-		if g.d == b.unit && p.basis[g.d] == nil {
+		if b.isUnit(g.d) && p.basis[g.d] == nil {
 			kernel.Add(v, v, u)
 			continue
 		}
-		if g.d == b.unit {
+		if b.isUnit(g.d) {
 			squares := b.take(c * q)
 			kernel.Square(squares, p.basis[g.d])
 			kernel.Gemm(false, true, b.count, c, q, 1, u, q, squares, q, 1, v, c)
 			continue
 		}
-		d := p.rotated(b, g.d)
+		d := p.rotated(b, g.d, q)
 		kernel.Square(d, d)
 		for r := range b.size() {
 			v[r] += kernel.Dot(d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q])
@@ -196,7 +212,7 @@ func (p spectralPredictor) spread(b batch, g group) []float64 {
 			}
 			continue
 		}
-		a := p.rotated(b, k.a)
+		a := p.rotated(b, k.a, k.p)
 		kernel.Square(a, a)
 		kernel.Gemm(false, false, b.count, q, k.p, 1, a, k.p, p.v[i], q, 1, u, q)
 	}
@@ -229,7 +245,7 @@ func (p spectralPredictor) root(b batch, f []float64) error {
 			p.formRows(b, i, p.stds(b, i), f[k.offset:], p.params)
 			continue
 		}
-		d, q, std := p.rotated(b, k.d), k.q, make([]float64, k.size())
+		d, q, std := p.rotated(b, k.d, k.q), k.q, make([]float64, k.size())
 		kernel.Sqrt(std, p.v[i])
 		if k.tokens != nil {
 			k.spread(b, d, std, f)
@@ -237,7 +253,7 @@ func (p spectralPredictor) root(b batch, f []float64) error {
 		}
 		a := []float64{1}
 		if k.a != nil {
-			a = p.rotated(b, k.a)
+			a = p.rotated(b, k.a, k.p)
 		}
 		for r := range b.size() {
 			row := f[r*p.params+k.offset:]

@@ -1,6 +1,8 @@
 package laplace
 
 import (
+	"fmt"
+
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -12,24 +14,35 @@ import (
 //
 //	Σ_c w_c (e_c − m)(e_c − m)ᵀ = diag(w) − uᵀm − mᵀu,   u = w − ½ (Σ_c w_c) m,
 //
-// where w and m are those of [likelihood.Likelihood.Root].
+// where w and m are those of [likelihood.Likelihood.Root]. The program of a scanner does not compute these cotangents, so
+// that a batch of many classes has many examples.
 
 // neverUnit lets tests compare with the rows.
 var neverUnit = false
 
-// findUnit sets unit if the cotangents of a group depend on neither the input nor the weights, and are unit vectors.
-func (s *scanner) findUnit() {
+// findUnit sets unit if the cotangents of a group depend on neither the input nor the weights, and are unit vectors. It
+// computes the cotangents, so s has a small batch.
+func (s *scanner) findUnit() error {
 	leaves := []*graph.Node{s.in}
 	for _, p := range s.net.Params() {
 		leaves = append(leaves, s.builder.Param(p))
 	}
 	for _, g := range s.groups {
-		if !neverUnit && s.outputs > 1 && g.q == s.outputs && g.d.Dims() == 2 && !graph.Dependents(graph.Ancestors(g.d), leaves)[g.d] {
-			if program, err := graph.Compile(s.builder, []*graph.Node{g.d}, graph.Options{}); err == nil && program.Run() == nil && s.areUnit(program.Value(g.d)) {
-				s.unit = g.d
-			}
+		if neverUnit || s.outputs == 1 || g.q != s.outputs || g.d.Dims() != 2 || graph.Dependents(graph.Ancestors(g.d), leaves)[g.d] {
+			continue
+		}
+		program, err := graph.Compile(s.builder, []*graph.Node{g.d}, graph.Options{})
+		if err == nil {
+			err = program.Run()
+		}
+		if err != nil {
+			return fmt.Errorf("laplace: %w", err)
+		}
+		if s.areUnit(program.Value(g.d)) {
+			s.unit = g.d
 		}
 	}
+	return nil
 }
 
 // areUnit reports whether v [B·C,C] holds the unit vectors of the outputs for each example.
@@ -40,6 +53,30 @@ func (s *scanner) areUnit(v *tensor.Dense) bool {
 		}
 	}
 	return true
+}
+
+// sameUnit sets unit as it is in a scanner of the same network.
+func (s *scanner) sameUnit(of *scanner) {
+	for i, g := range of.groups {
+		if g.d == of.unit {
+			s.unit = s.groups[i].d
+		}
+	}
+}
+
+// isUnit reports whether a factor is the unit cotangents.
+func (s *scanner) isUnit(n *graph.Node) bool { return n == s.unit || n == s.unitThere }
+
+// unitRows returns the unit vectors of each example of b, [count·C,C], which must not be changed.
+func (b batch) unitRows() []float64 {
+	c := b.outputs
+	if n := b.size() * c; len(b.units) < n {
+		b.units = make([]float64, n)
+		for r := range b.size() {
+			b.units[r*c+r%c] = 1
+		}
+	}
+	return b.units[:b.size()*c]
 }
 
 // unitGram adds Λ of each example to the lower triangle of sum [C,C]. Unless Λ is the identity, buf has 2·count·C numbers

@@ -3,7 +3,9 @@ package laplace
 import (
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
@@ -44,12 +46,44 @@ func TestUnitBias(t *testing.T) {
 	defer func(w int) { widestRows = w }(widestRows)
 	widestRows = 2
 	prob := newClasses(t, 83, tensor.Float64, 40, 5, 4)
-	o := options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7, BatchSize: 7, Weights: named("dense2.bias")}
-	o.Structure = kindDiagonal
-	_, want := predict(t, prob.fit(t, o), prob.probe)
-	o.Structure = kindKFAC
-	_, got := predict(t, prob.fit(t, o), prob.probe)
-	fixture.Close(t, "covariance of a wide bias", got, want, 1e-12)
+	numbers := newProblem(t, 84, tensor.Float64, 40, 5, 3)
+	for _, of := range []struct {
+		problem
+		options
+	}{
+		{prob, options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7}},
+		{numbers, options{PriorStd: 0.7, NoiseStd: 0.5}},
+	} {
+		o := of.options
+		o.BatchSize, o.Weights, o.Structure = 7, named("dense2.bias"), kindDiagonal
+		_, want := predict(t, of.fit(t, o), of.probe)
+		o.Structure = kindKFAC
+		_, got := predict(t, of.fit(t, o), of.probe)
+		fixture.Close(t, "covariance of a wide bias", got, want, 1e-12)
+	}
+}
+
+// The memory of predictions of class probabilities does not grow with the square of the number of classes.
+func TestUnitMemory(t *testing.T) {
+	prob := newClasses(t, 85, tensor.Float64, 40, 5, 200)
+	p := prob.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Structure: kindKFAC})
+	const size = 64
+	if p.scan.batch < 40 {
+		t.Errorf("the fit takes %d examples at a time, expected all 40", p.scan.batch)
+	}
+	c, err := p.Marginals().Compile(prob.probe.Shape()[1:], size, 8*size*200*200/8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := graph.Floats(prob.probe)[:2]
+	var g gp.Gaussian
+	if err := c.Predict(t.Context(), x, &g); err != nil {
+		t.Fatal(err)
+	}
+	_, cov := predict(t, p, prob.probe)
+	for k := range 200 {
+		fixture.Close(t, "variance", one(g.Variance(0, k)), one(cov[k*200+k]), 1e-12)
+	}
 }
 
 // compareVariances compares variances with the diagonals of the covariances.

@@ -15,6 +15,7 @@ type predictions struct {
 	blunt   []int       // inputs of which float32 leaves too little of the variance
 	prior   []float64   // [C] of a batch
 	k, w    []float64   // [·,C,M]
+	few     sparseRows  // what k̂ has where most numbers are 0
 }
 
 // into makes q write to g, which has room for what is to come, from its beginning.
@@ -24,26 +25,21 @@ func (q *predictions) into(g *gp.Gaussian) { q.g, q.blunt = *g, q.blunt[:0] }
 func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 	part := q.g.Rows(first, n)
 	c := part.Outputs()
-	size := n * c * q.m
-	if len(q.k) < size {
-		q.prior, q.k, q.w = make([]float64, n*c), make([]float64, size), make([]float64, size)
+	if len(q.prior) < n*c {
+		q.prior = make([]float64, n*c)
 	}
-	prior, k, w := q.prior[:n*c], q.k[:size], q.w[:size]
+	prior := q.prior[:n*c]
 	dense.Copy(part.Cov, diag, 0)
-	dense.Copy(k, cross, 0)
 	for i := range prior {
 		prior[i] = q.s * part.Variance(i/c, i%c)
 	}
-	if q.known != nil {
-		q.known.variances(part.Epistemic, prior, k, w)
-		for i, v := range part.Epistemic {
-			part.Epistemic[i] = max(v, 0)
-		}
-	}
-	if part.Marginal > 0 {
-		q.variances(part.Cov, prior, k, w)
+	if part.Marginal > 0 && q.sparse && (q.known == nil || q.known.sparse) {
+		q.addSparse(part, prior, cross)
 	} else {
-		q.covariances(c, part.Cov, k, w)
+		q.addWhole(part, prior, cross)
+	}
+	for i, v := range part.Epistemic {
+		part.Epistemic[i] = max(v, 0)
 	}
 	if diag.Dtype() == tensor.Float64 {
 		return gp.Settle(part, prior, q.rows, first)
@@ -55,4 +51,34 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 		}
 	}
 	return nil
+}
+
+// addWhole writes the covariances, or the variances, of a part from all numbers of k̂.
+func (q *predictions) addWhole(part gp.Gaussian, prior []float64, cross *tensor.Dense) {
+	size := len(prior) * q.m
+	if len(q.k) < size {
+		q.k, q.w = make([]float64, size), make([]float64, size)
+	}
+	k, w := q.k[:size], q.w[:size]
+	dense.Copy(k, cross, 0)
+	if q.known != nil {
+		q.known.variances(part.Epistemic, prior, k, w)
+	}
+	if part.Marginal > 0 {
+		q.variances(part.Cov, prior, k, w)
+	} else {
+		q.covariances(part.Outputs(), part.Cov, k, w)
+	}
+}
+
+// addSparse writes the variances of a part from the numbers of k̂ that are not 0.
+func (q *predictions) addSparse(part gp.Gaussian, prior []float64, cross *tensor.Dense) {
+	q.few.gather(cross, len(prior), q.m)
+	if len(q.w) < q.m {
+		q.w = make([]float64, q.m)
+	}
+	if q.known != nil {
+		q.known.sparseVariances(part.Epistemic, prior, &q.few, q.w)
+	}
+	q.sparseVariances(part.Cov, prior, &q.few, q.w)
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 )
 
@@ -94,4 +95,15 @@ func checkSparseSystem(t *testing.T, rng *rand.Rand, m int, gram, rows []float64
 	a.variances(got, prior, rows, w)
 	b.variances(want, prior, rows, w)
 	fixture.Close(t, "variances", got, want, 1e-10)
+	for i := range m { // rows of one number, and a row of zeros
+		clear(rows[i%3*m : (i%3+1)*m])
+		if i%3 > 0 {
+			rows[i%3*m+i] = rng.NormFloat64()
+		}
+		var few sparseRows
+		few.gather(dense.Of(rows, len(rows)/m, m), len(got), m)
+		a.sparseVariances(got, prior, &few, w)
+		b.variances(want, prior, rows, make([]float64, len(rows)))
+		fixture.Close(t, "variances by few numbers", got, want, 1e-10)
+	}
 }

@@ -18,7 +18,8 @@ type system struct {
 	s    float64   // prior variance σ₀²
 	root []float64 // Λ [M,M], lower
 
-	sparse bool // says that rows of k̂ are mostly zeros
+	sparse  bool      // says that rows of k̂ are mostly zeros
+	squares []float64 // [M] of the rows of Λ, if sparse
 }
 
 // newSystem returns the system of the lower triangular matrix L [M,M] and the kernel K̂_z [M,M].
@@ -36,7 +37,12 @@ func newSystem(s float64, l, gram []float64) (*system, error) {
 	g := append([]float64(nil), l...) // L R⁻ᵀ with H = RRᵀ
 	kernel.Trsm(true, true, m, m, h, m, g, m)
 	kernel.Scale(g, math.Sqrt(s), g)
-	return &system{m: m, s: s, root: lowerRoot(m, g), sparse: isSparse(m, gram)}, nil
+	a := &system{m: m, s: s, root: lowerRoot(m, g), sparse: isSparse(m, gram)}
+	for j := 0; a.sparse && j < m; j++ {
+		row := a.root[j*m : j*m+j+1]
+		a.squares = append(a.squares, kernel.Dot(row, row))
+	}
+	return a, nil
 }
 
 // rootBlock is how many columns of Λ are multiplied at a time. Above them Λ is 0.
@@ -71,6 +77,18 @@ func (a *system) variances(q, prior, k, w []float64) {
 	for i, v := range prior {
 		row := w[i*a.m : (i+1)*a.m]
 		q[i] = v - a.s*kernel.Dot(row, row)
+	}
+}
+
+// sparseVariances is variances for rows k̂ of which most numbers are 0.
+func (a *system) sparseVariances(q, prior []float64, k *sparseRows, w []float64) {
+	for i, v := range prior {
+		if columns, values := k.row(i); len(columns) == 1 {
+			q[i] = v - a.s*values[0]*values[0]*a.squares[columns[0]]
+		} else {
+			row := lowerProduct(columns, values, a.root, w, a.m)
+			q[i] = v - a.s*kernel.Dot(row, row)
+		}
 	}
 }
 

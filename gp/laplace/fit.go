@@ -82,9 +82,21 @@ func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opt
 	if p.limit == 0 {
 		p.limit = gp.Run{}.Limit()
 	}
-	// The memory of a batch is known only after the network was written for some batch.
-	part, keep := layers.Part{Network: net, Chosen: chosen}, o.Structure.keeping()
-	single, err := newScanner(part, shape, outputs, 1, keep, nil)
+	if p.scan, err = batched(layers.Part{Network: net, Chosen: chosen}, shape, outputs, n, o, make); err != nil {
+		return nil, err
+	}
+	p.structure = make(p.scan)
+	p.prior = o.Priors.partition(p.scan.blocks)
+	if p.cost, err = graph.CostOf(p.scan.builder, p.scan.fitted(), graph.Options{Varying: []*graph.Node{p.scan.in}}); err != nil {
+		return nil, fmt.Errorf("laplace: %w", err)
+	}
+	return p, p.plan().Check(p.limit)
+}
+
+// batched returns the scanner of a network for a batch whose memory suits the structure. This memory is known after the network was written
+// for one example.
+func batched(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*scanner, error) {
+	single, err := newScanner(net, shape, outputs, 1, o.Structure.keeping(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +104,15 @@ func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opt
 		return nil, err
 	}
 	elements := make(single).elements()
-	if single.unit != nil && !likelihood.IsClass(p.evidence.likelihood) {
+	if single.unit != nil && !likelihood.IsClass(o.likelihood()) {
 		elements += outputs * outputs // of the covariance
 	}
-	if p.scan, err = newScanner(part, shape, outputs, o.batch(n, elements), keep, nil); err != nil {
+	s, err := newScanner(net, shape, outputs, o.batch(n, elements), o.Structure.keeping(), nil)
+	if err != nil {
 		return nil, err
 	}
-	p.scan.sameUnit(single)
-	p.structure = make(p.scan)
-	p.prior = o.Priors.partition(p.scan.blocks)
-	if p.cost, err = graph.CostOf(p.scan.builder, p.scan.fitted(), graph.Options{Varying: []*graph.Node{p.scan.in}}); err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
-	}
-	return p, p.plan().Check(p.limit)
+	s.sameUnit(single)
+	return s, nil
 }
 
 // newStructure returns the representation of H, of n examples, that the options

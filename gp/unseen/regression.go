@@ -13,88 +13,133 @@ const neighbours = 100
 // mostTried bounds the rows on which the kernel is chosen.
 const mostTried = 200
 
-// shape is the kernel exp(−|x−x'|²/(2 l² s)) + ρδ of a regression. s is the squared distance of a row to the
-// neighbour that is in the middle by distance.
-type shape struct {
-	length float64 // l, in distances to the middle neighbour
-	ridge  float64 // ρ, added to the diagonal
-}
-
-// shapes returns the kernels to choose from.
-func shapes() (out []shape) {
-	for _, length := range []float64{0.25, 0.5, 1, 2, 4} {
-		for _, ridge := range []float64{1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1, 3} {
-			out = append(out, shape{length, ridge})
-		}
-	}
-	return out
-}
+// The kernel of a regression is exp(−|x−x'|²/(2 l² s)) + ρδ, where s is the squared distance of a row to the neighbour that is in the
+// middle by distance. These are the l, in distances to that neighbour, and the ρ to choose from.
+var (
+	lengths = []float64{0.25, 0.5, 1, 2, 4}
+	ridges  = []float64{1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1, 3}
+)
 
 // leftOut returns the residuals [n,C] of the rows of the sample. Each row is predicted from its neighbours by
 // kernel ridge regression of the targets y [N,C]. The kernel is the kernel with the smallest mean square of up to
 // mostTried residuals.
 func (s *sample) leftOut(ctx context.Context, y []float64, c int) ([]float64, error) {
 	every := (len(s.rows) + mostTried - 1) / mostTried
-	best, least := shape{}, math.Inf(1)
-	for _, k := range shapes() {
-		sum := 0.0
-		for i := 0; i < len(s.rows); i += every {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			for _, r := range s.residual(i, k, y, c) {
-				sum += r * r
-			}
+	sums := make([]float64, len(lengths)*len(ridges))
+	r := &regression{sample: s, y: y, c: c}
+	for i := 0; i < len(s.rows); i += every {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		if sum < least {
-			best, least = k, sum
+		r.take(i)
+		for k := range sums {
+			if k%len(ridges) == 0 {
+				r.form(lengths[k/len(ridges)])
+			}
+			for _, v := range r.residual(ridges[k%len(ridges)]) {
+				sums[k] += v * v
+			}
 		}
 	}
+	best := kernel.Least(sums)
 	var out []float64
 	for i := range s.rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out = append(out, s.residual(i, best, y, c)...)
+		r.take(i)
+		r.form(lengths[best/len(ridges)])
+		out = append(out, r.residual(ridges[best%len(ridges)])...)
 	}
 	return out, nil
 }
 
-// residual returns the residuals [c] of row i of the sample: y_i − m − k_iᵀ (K + ρI)⁻¹ (y − m)
-// with the mean m of the neighbours' targets. A row that has no neighbours is predicted by 0.
-func (s *sample) residual(i int, by shape, y []float64, c int) []float64 {
-	near := s.near[i]
-	n := len(near)
-	out := append([]float64(nil), y[s.rows[i]*c:(s.rows[i]+1)*c]...)
+// regression predicts a row of a sample from its n neighbours.
+type regression struct {
+	*sample
+	y []float64 // targets of all rows [N,C]
+	c int       // C
+
+	near      []neighbour // of the row
+	distances []float64   // squared, among the neighbours; the lower triangle of [n,n]
+	alone     []float64   // y_i − m [C] with the mean m of the neighbours' targets
+	targets   []float64   // [n,C] of the neighbours, without their mean
+	gram      []float64   // K, the lower triangle of [n,n] below the diagonal
+	cross     []float64   // k_i [n]
+
+	factor, right, room []float64 // memory
+}
+
+// take prepares for row i of the sample. A row that has no neighbours is predicted by 0.
+func (r *regression) take(i int) {
+	r.near = r.sample.near[i]
+	n, c := len(r.near), r.c
+	r.alone = append(r.alone[:0], r.y[r.rows[i]*c:(r.rows[i]+1)*c]...)
+	if n == 0 {
+		return
+	}
+	r.targets = r.targets[:0]
+	for _, v := range r.near {
+		r.targets = append(r.targets, r.y[r.of[v.at]*c:(r.of[v.at]+1)*c]...)
+	}
+	for k := range c {
+		r.alone[k] -= centre(r.targets[k:], c)
+	}
+	r.distances, r.gram = sized(r.distances, n*n), sized(r.gram, n*n)
+	r.factor, r.cross = sized(r.factor, n*n), sized(r.cross, n)
+	r.right, r.room = sized(r.right, n*(c+1)), sized(r.room, kernel.DistanceRoom(r.d))
+	for a, v := range r.near {
+		for b, w := range r.near[:a] {
+			r.distances[a*n+b] = kernel.SquaredDistance(r.input(v.at), r.input(w.at), r.room)
+		}
+	}
+}
+
+// sized returns memory for n numbers, which are undefined.
+func sized(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	return v[:n]
+}
+
+// form computes the kernel with a length l.
+func (r *regression) form(length float64) {
+	n := len(r.near)
+	if n == 0 {
+		return
+	}
+	scale := 2 * length * length * max(r.near[n/2].distance, math.SmallestNonzeroFloat32)
+	for a, v := range r.near {
+		row := r.gram[a*n : a*n+a]
+		for b, d := range r.distances[a*n : a*n+a] {
+			row[b] = -d / scale
+		}
+		kernel.Exp(row, row)
+		r.cross[a] = math.Exp(-v.distance / scale)
+	}
+}
+
+// residual returns the residuals [C] of the row, y_i − m − k_iᵀ (K + ρI)⁻¹ (y − m).
+func (r *regression) residual(ridge float64) []float64 {
+	n, c := len(r.near), r.c
+	out := append([]float64(nil), r.alone...)
 	if n == 0 {
 		return out
 	}
-	right := make([]float64, n*(c+1)) // columns: k_i, then the centred targets
-	for a, v := range near {
-		copy(right[a*(c+1)+1:(a+1)*(c+1)], y[s.of[v.at]*c:(s.of[v.at]+1)*c])
-	}
-	for k := range c {
-		out[k] -= centre(right[k+1:], c+1)
-	}
-	scale := 2 * by.length * by.length * max(near[n/2].distance, math.SmallestNonzeroFloat32)
-	gram, room := make([]float64, n*n), make([]float64, kernel.DistanceRoom(s.d))
-	for a, v := range near {
-		for b, w := range near[:a] {
-			gram[a*n+b] = -kernel.SquaredDistance(s.input(v.at), s.input(w.at), room) / scale
-		}
-		right[a*(c+1)] = math.Exp(-v.distance / scale)
-	}
-	kernel.Exp(gram, gram) // zeros beyond the lower triangle become ones, which are not read
+	copy(r.factor, r.gram)
 	for a := range n {
-		gram[a*n+a] = 1 + by.ridge
+		r.factor[a*n+a] = 1 + ridge
+		r.right[a*(c+1)] = r.cross[a]
+		copy(r.right[a*(c+1)+1:(a+1)*(c+1)], r.targets[a*c:(a+1)*c])
 	}
-	if kernel.Cholesky(n, gram, n) >= 0 {
+	if kernel.Cholesky(n, r.factor, n) >= 0 {
 		return out
 	}
-	kernel.Trsm(false, false, n, c+1, gram, n, right, c+1)
+	kernel.Trsm(false, false, n, c+1, r.factor, n, r.right, c+1)
 	for a := range n {
 		for k := range c {
-			out[k] -= right[a*(c+1)] * right[a*(c+1)+1+k]
+			out[k] -= r.right[a*(c+1)] * r.right[a*(c+1)+1+k]
 		}
 	}
 	return out

@@ -104,6 +104,8 @@ type Cell struct {
 	Fit     Cost    `json:"fit"`     // for MAP, of the network's training
 	Predict Cost    `json:"predict"` // and scoring
 	Machine Machine `json:"machine"` // where the cell was computed
+
+	key string // what Key found in the settings
 }
 
 // Busy is the limit of cells that were refused because the machine had too little memory left. No

@@ -39,8 +39,11 @@ func (c *Cell) Setup() (Setup, bool) {
 
 // Key identifies the row of a cell by its method and all settings. Cells that differ only in
 // data set, seed or scoring have the same key. It is the row's name where the settings are
-// unknown.
+// unknown. Key is not for several goroutines.
 func (c *Cell) Key() string {
+	if c.key != "" {
+		return c.key
+	}
 	s, ok := c.Setup()
 	if !ok {
 		return c.Row
@@ -49,9 +52,8 @@ func (c *Cell) Key() string {
 	if err != nil {
 		return c.Row
 	}
-	key, err := Hash(all)
-	if err != nil {
+	if c.key, err = Hash(all); err != nil {
 		return c.Row
 	}
-	return key
+	return c.key
 }

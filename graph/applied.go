@@ -21,6 +21,8 @@ type applied struct {
 	out  tensor.Shape   // of the result
 	dt   tensor.Dtype   // of operands and result
 	salt int            // separates nodes that Gorgonia's 32-bit hash would merge
+	key  string         // of Op, which may take long to write
+	text []byte         // what is hashed, see setText
 }
 
 var (
@@ -107,20 +109,25 @@ func (o *applied) CallsExtern() bool { return false }
 // OverwritesInput implements gorgonia.Op: no input is overwritten.
 func (o *applied) OverwritesInput() int { return -1 }
 
-// WriteHash implements gorgonia.Op; every attribute is written.
-func (o *applied) WriteHash(h hash.Hash) {
-	text := append(make([]byte, 0, 256), "valla "...)
-	for _, s := range []string{reflect.TypeOf(o.Op).String(), o.Key(), o.dt.String()} {
-		text = append(append(text, s...), ' ')
+// Key implements Op.
+func (o *applied) Key() string { return o.key }
+
+// setText writes every attribute to the text that is hashed.
+func (o *applied) setText() {
+	o.text = append(make([]byte, 0, 256), "valla "...)
+	for _, s := range []string{reflect.TypeOf(o.Op).String(), o.key, o.dt.String()} {
+		o.text = append(append(o.text, s...), ' ')
 	}
 	for _, s := range append(slices.Clip(o.in), o.out, tensor.Shape{o.salt}) {
 		for _, n := range s {
-			text = append(strconv.AppendInt(text, int64(n), 10), ' ')
+			o.text = append(strconv.AppendInt(o.text, int64(n), 10), ' ')
 		}
-		text = append(text, ';')
+		o.text = append(o.text, ';')
 	}
-	h.Write(text) // of a hash.Hash: it returns no error
 }
+
+// WriteHash implements gorgonia.Op; every attribute is written.
+func (o *applied) WriteHash(h hash.Hash) { h.Write(o.text) } // of a hash.Hash: it returns no error
 
 // Hashcode implements gorgonia.Op.
 func (o *applied) Hashcode() uint32 {

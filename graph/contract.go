@@ -13,7 +13,7 @@ type contract struct {
 	to tensor.Shape // of the sums
 }
 
-func (r contract) Key() string { return fmt.Sprintf("contract to %v", r.to) }
+func (r contract) Key() string { return "contract to " + shapeText(r.to) }
 
 func (r contract) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	full, err := broadcast(in[0], in[1])

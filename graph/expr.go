@@ -130,7 +130,7 @@ func identify(op computed, in []*expr) identity {
 	if pair, ok := op.(binary); ok && pair.commutes {
 		slices.Sort(ids)
 	}
-	return identity{reflect.TypeOf(op), fmt.Sprint(ids, op.Key())}
+	return identity{reflect.TypeOf(op), shapeText(ids) + op.Key()}
 }
 
 func shapesOf(in []*expr) []tensor.Shape {

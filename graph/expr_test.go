@@ -163,3 +163,12 @@ func TestUnrepeated(t *testing.T) {
 		}
 	}
 }
+
+// Keys have shapes as fmt prints them.
+func TestShapeText(t *testing.T) {
+	for _, s := range []tensor.Shape{{}, {7}, {2, 30}, {1, 0, -5, 1 << 40}} {
+		if got, want := shapeText(s), fmt.Sprint(s); got != want {
+			t.Errorf("%q, expected %q", got, want)
+		}
+	}
+}

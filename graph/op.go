@@ -60,16 +60,20 @@ func (b *Builder) Apply(op Op, in ...*Node) *Node {
 	if b.err == nil && op == nil {
 		b.Failf("graph: apply: the operation is nil")
 	}
-	if b.err != nil || !b.usable(op.Key(), in...) {
+	if b.err != nil {
 		return nil
 	}
-	o := &applied{Op: op, in: shapes(in), dt: b.dt}
+	o := &applied{Op: op, dt: b.dt, key: op.Key()}
+	if !b.usable(o.key, in...) {
+		return nil
+	}
+	o.in = shapes(in)
 	var err error
 	if o.out, err = op.Shape(o.in); err != nil {
-		return b.Failf("graph: %s: %w", op.Key(), err)
+		return b.Failf("graph: %s: %w", o.key, err)
 	}
 	if !possible(o.out) {
-		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", op.Key(), o.in, o.out)
+		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", o.key, o.in, o.out)
 	}
 	return b.add(o, in)
 }
@@ -96,6 +100,7 @@ func (b *Builder) usable(what string, nodes ...*Node) bool {
 func (b *Builder) add(o *applied, in []*Node) *Node {
 	for {
 		b.index.expect()
+		o.setText()
 		n := gorgonia.NewUniqueNode(gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithOp(o),
 			gorgonia.WithChildren(slices.Clone(in)), gorgonia.In(b.g), gorgonia.WithShape(o.out...))
 		if o.is(n.Op()) && slices.Equal(Children(n), in) {

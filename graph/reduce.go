@@ -14,7 +14,7 @@ type sumTo struct {
 	to tensor.Shape // of the sums
 }
 
-func (r sumTo) Key() string { return fmt.Sprintf("sum to %v", r.to) }
+func (r sumTo) Key() string { return "sum to " + shapeText(r.to) }
 
 func (r sumTo) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if !canReduce(in[0], r.to) {
@@ -73,7 +73,7 @@ type broadcastTo struct {
 	to tensor.Shape // of the result
 }
 
-func (r broadcastTo) Key() string { return fmt.Sprintf("broadcast to %v", r.to) }
+func (r broadcastTo) Key() string { return "broadcast to " + shapeText(r.to) }
 
 func (r broadcastTo) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if !canReduce(r.to, in[0]) {

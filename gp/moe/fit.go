@@ -187,7 +187,7 @@ func (f *fitting) expert(ctx context.Context, q *posterior, e int, rows []int) e
 }
 
 // eachExpert calls do for 0 … n−1, as many at a time as there are processors, and returns the
-// first error.
+// first error, or ctx's error if ctx has ended, also where all calls had begun before.
 func eachExpert(ctx context.Context, n int, do func(e int) error) error {
 	next, errs := make(chan int), make([]error, n)
 	var workers sync.WaitGroup
@@ -210,7 +210,7 @@ func eachExpert(ctx context.Context, n int, do func(e int) error) error {
 			return err
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // fitted describes the fit.

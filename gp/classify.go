@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -19,7 +20,7 @@ const Samples = 2048
 // covariance. They are in the memory of probs, where that suffices.
 func Probit(probs []float64, g Gaussian) []float64 {
 	c := g.Outputs()
-	probs = resized(probs, len(g.Mean))
+	probs = dense.Resized(probs, len(g.Mean))
 	for i := range g.N() {
 		v, step := g.variances(i)
 		for k := range c {

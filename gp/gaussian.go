@@ -1,8 +1,6 @@
 package gp
 
 import (
-	"slices"
-
 	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
@@ -52,21 +50,21 @@ func (g *Gaussian) ResizeFor(n, c int, epistemic, marginal bool) {
 	if g.Marginal = 0; marginal {
 		numbers, g.Marginal = n*c, c
 	}
-	g.Mean, g.Cov, g.Epistemic, g.Probs = resized(g.Mean, n*c), resized(g.Cov, numbers), g.Epistemic[:0], g.Probs[:0]
+	g.Mean, g.Cov, g.Epistemic, g.Probs = dense.Resized(g.Mean, n*c), dense.Resized(g.Cov, numbers), g.Epistemic[:0], g.Probs[:0]
 	g.LogScale, g.Unit = g.LogScale[:0], g.Unit[:0]
 	if epistemic {
-		g.Epistemic = resized(g.Epistemic, n*c)
+		g.Epistemic = dense.Resized(g.Epistemic, n*c)
 	}
 }
 
 // ResizeProbs makes room for the Probs of the inputs in Mean.
-func (g *Gaussian) ResizeProbs() { g.Probs = resized(g.Probs, len(g.Mean)) }
+func (g *Gaussian) ResizeProbs() { g.Probs = dense.Resized(g.Probs, len(g.Mean)) }
 
 // ResizeLogScale makes room for the LogScale of the inputs in Mean.
-func (g *Gaussian) ResizeLogScale() { g.LogScale = resized(g.LogScale, len(g.Mean)) }
+func (g *Gaussian) ResizeLogScale() { g.LogScale = dense.Resized(g.LogScale, len(g.Mean)) }
 
 // ResizeUnit makes room for the Unit of the inputs in Mean.
-func (g *Gaussian) ResizeUnit() { g.Unit = resized(g.Unit, len(g.Mean)) }
+func (g *Gaussian) ResizeUnit() { g.Unit = dense.Resized(g.Unit, len(g.Mean)) }
 
 // Rows returns the distributions at n inputs from number first on, in the memory of g.
 func (g Gaussian) Rows(first, n int) Gaussian {
@@ -105,5 +103,3 @@ func (g *Gaussian) Append(from Gaussian) {
 
 // SetMean overwrites Mean with the first elements of t, float32 or float64.
 func (g *Gaussian) SetMean(t *tensor.Dense) { dense.Copy(g.Mean, t, 0) }
-
-func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }

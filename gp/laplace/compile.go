@@ -35,6 +35,9 @@ func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (
 	if err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
+	if _, ok := p.predictor.(spectralPredictor); !ok && s.unit != nil {
+		need += 8 * size * s.outputs * s.outputs // of unitRows, which spectral predictors do without
+	}
 	if limit > 0 && int64(need) > limit {
 		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", size), Need: int64(need), Limit: limit}
 	}
@@ -55,7 +58,7 @@ type compiled struct {
 
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 {
-	bytes := c.s.program.Bytes()
+	bytes := c.s.program.Bytes() + 8*len(c.s.units)
 	for _, v := range c.s.scratch {
 		bytes += 8 * len(v)
 	}

@@ -175,7 +175,7 @@ func (h *kfac[T]) addRows(b batch) error {
 	for _, p := range h.parts {
 		if p.n == p.k.d {
 			if sum := h.moments[p.n].recent; b.isUnit(p.n) {
-				addUnit(b, p, sum, h.d)
+				addUnitMoments(b, p, sum, h.d)
 			} else {
 				addMoments(b, p, sum, h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width))
 			}
@@ -197,21 +197,6 @@ func (h *kfac[T]) rootsSize() int {
 		}
 	}
 	return size
-}
-
-// addUnit adds the moments of unit cotangents to sum. buf has the size rootsSize, or is nil where Λ is the identity.
-func addUnit[T kernel.Float](b batch, p factorOf, sum, buf []T) {
-	switch {
-	case !p.squares:
-		unitGram(b, sum, buf)
-	case b.lambda == nil:
-		kernel.AddScalar(sum, T(b.count), sum)
-	default:
-		unitSquares(b, buf)
-		for row := range slices.Chunk(buf[:b.size()], b.outputs) {
-			kernel.Add(sum, sum, row)
-		}
-	}
 }
 
 // sum adds the moments of the inputs, or of the cotangents, each on a thread of its own but for
@@ -252,7 +237,7 @@ func (j *momentsJob[T]) one(p factorOf) {
 	m := j.moments[p.n]
 	switch {
 	case j.b.isUnit(p.n):
-		addUnit(j.b, p, m.recent, nil)
+		addUnitMoments(j.b, p, m.recent, nil)
 	case m.patches != nil:
 		m.patches.add(rows[T](j.b, p.k.images), m.recent)
 	default:

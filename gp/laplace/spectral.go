@@ -130,7 +130,7 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 		}
 		q, u := g.q, p.spread(b, g)
 		if b.isUnit(g.d) {
-			p.addUnit(b, g, u, cov)
+			p.addUnitCovariances(b, g, u, cov)
 			continue
 		}
 		d := p.rotated(b, g.d, q)
@@ -146,8 +146,8 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 	return b.checkCovariance(cov)
 }
 
-// addUnit adds the covariances of a group g with unit cotangents, whose rows in the basis are the basis, to cov.
-func (p spectralPredictor) addUnit(b batch, g group, u, cov []float64) {
+// addUnitCovariances adds the covariances of a group g with unit cotangents, whose rows in the basis are the basis, to cov.
+func (p spectralPredictor) addUnitCovariances(b batch, g group, u, cov []float64) {
 	c, basis := b.outputs, p.basis[g.d]
 	if basis == nil {
 		for r, v := range u {

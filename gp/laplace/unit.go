@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -77,6 +78,21 @@ func (b batch) unitRows() []float64 {
 		}
 	}
 	return b.units[:b.size()*c]
+}
+
+// addUnitMoments adds the moments of unit cotangents to sum. buf has the size rootsSize, or is nil where Λ is the identity.
+func addUnitMoments[T kernel.Float](b batch, p factorOf, sum, buf []T) {
+	switch {
+	case !p.squares:
+		unitGram(b, sum, buf)
+	case b.lambda == nil:
+		kernel.AddScalar(sum, T(b.count), sum)
+	default:
+		unitSquares(b, buf)
+		for row := range slices.Chunk(buf[:b.size()], b.outputs) {
+			kernel.Add(sum, sum, row)
+		}
+	}
 }
 
 // unitGram adds Λ of each example to the lower triangle of sum [C,C]. Unless Λ is the identity, buf has 2·count·C numbers

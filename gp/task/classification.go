@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -174,7 +175,7 @@ func (c *Classification) fill(ctx context.Context, g gp.Gaussian, _ Observation,
 	if len(g.Probs) > 0 {
 		usual = Own
 	}
-	*p = Prediction{Targets: targets, Classes: c.Classes, Labels: c.Names, Link: cmp.Or(o.Link, usual), Probs: resized(p.Probs, len(g.Mean))}
+	*p = Prediction{Targets: targets, Classes: c.Classes, Labels: c.Names, Link: cmp.Or(o.Link, usual), Probs: dense.Resized(p.Probs, len(g.Mean))}
 	return c.fillProbs(ctx, g, o, p)
 }
 

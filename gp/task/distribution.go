@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // spreads is what the distributions of a prediction need beside means and variances.
@@ -30,12 +31,12 @@ func (s *spreads) set(r *Regression, g gp.Gaussian, by Observation) {
 	s.of, s.likelihood, s.laws, s.noise, s.under, s.medians = r, by.Likelihood, by.Laws, by.NoiseVariance, nil, 0
 	s.unit = append(s.unit[:0], g.Unit...)
 	if by.Laws != nil {
-		s.scale = resized(s.scale, n)
+		s.scale = dense.Resized(s.scale, n)
 	}
 	if by.Likelihood == nil {
 		return
 	}
-	s.mean, s.variance = append(s.mean[:0], g.Mean...), resized(s.variance, n)
+	s.mean, s.variance = append(s.mean[:0], g.Mean...), dense.Resized(s.variance, n)
 	for i := range n {
 		s.variance[i] = g.Cov[i*t+i%t]
 	}

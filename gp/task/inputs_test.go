@@ -17,7 +17,7 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-func dense[T float | uint8 | int](v []T, shape ...int) *tensor.Dense {
+func denseOf[T float | uint8 | int](v []T, shape ...int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }
 
@@ -58,7 +58,7 @@ func TestApplyIsTheStandardizer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 20).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
 		v := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n*d, n*d).Draw(t, "x")
-		set := &data.Set{X: dense(v, n, d)}
+		set := &data.Set{X: denseOf(v, n, d)}
 		for i := range d {
 			set.Features = append(set.Features, fmt.Sprint("f", i))
 		}
@@ -82,8 +82,8 @@ func TestApplyIsTheStandardizer(t *testing.T) {
 		for i := range narrow {
 			narrow[i] = float32(v[i])
 		}
-		in32, err := in.Apply(dense(slices.Clone(narrow), n, d), tensor.Float32)
-		x32 := dense(narrow, n, d)
+		in32, err := in.Apply(denseOf(slices.Clone(narrow), n, d), tensor.Float32)
+		x32 := denseOf(narrow, n, d)
 		if err := s.ApplyInPlace(x32); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func randomImages(n, c, h, w int) *image.Images {
 // The bits equal image.Table's bits, as pretrained networks for CIFAR-10 expect them.
 func TestApplyIsTheTableOfImages(t *testing.T) {
 	im := randomImages(5, 3, 32, 32)
-	x := dense(slices.Clone(im.Pixels), 5, 3, 32, 32)
+	x := denseOf(slices.Clone(im.Pixels), 5, 3, 32, 32)
 	for name, norm := range map[string]image.Normalize{"chenyaofo": cifar.Chenyaofo, "akamaster": cifar.Akamaster, "unit": image.Unit} {
 		in := Inputs{Shape: []int{3, 32, 32}, Mean: norm.Mean[:], Std: norm.Std[:]}
 		if err := in.check(); err != nil {
@@ -130,7 +130,7 @@ func TestApplyIsTheTableOfImages(t *testing.T) {
 func TestApplyIsThatOfMNIST(t *testing.T) {
 	im, in := randomImages(4, 1, 28, 28), Inputs{Shape: []int{784}}
 	for _, shape := range [][]int{{4, 28, 28}, {4, 1, 28, 28}, {4, 784}} {
-		x := dense(slices.Clone(im.Pixels), shape...)
+		x := denseOf(slices.Clone(im.Pixels), shape...)
 		if got, want := apply(t, in, x, tensor.Float64), idx.Dense[float64](im); !slices.Equal(got.Float64s(), want.Float64s()) || !slices.Equal(got.Shape(), want.Shape()) {
 			t.Errorf("%v, float64: other values of shape %v", shape, got.Shape())
 		}
@@ -148,13 +148,13 @@ func TestApplyByHand(t *testing.T) {
 		x    *tensor.Dense
 		want []float64
 	}{
-		{channels, dense([]float64{1, 3, 10, 2, 0, 0, 0, 0}, 2, 2, 1, 2), []float64{0, 1, 0, -2, -0.5, -0.5, -2.5, -2.5}},
-		{channels, dense([]float32{1, 3, 10, 2}, 1, 4), []float64{0, 1, 0, -2}},
-		{columns, dense([]float64{1, 10, 3, 2}, 2, 2), []float64{0, 0, 1, -2}},
-		{columns, dense([]uint8{255, 0, 51, 255}, 2, 2), []float64{0, -2.5, -0.4, -2.25}},
-		{Inputs{Shape: []int{1}}, dense([]float64{3, 4}, 2), []float64{3, 4}},
-		{Inputs{Shape: []int{1}}, dense([]float64{3}, 1, 1), []float64{3}},
-		{Inputs{Shape: []int{2}}, dense([]float32{3, 4}, 1, 2), []float64{3, 4}},
+		{channels, denseOf([]float64{1, 3, 10, 2, 0, 0, 0, 0}, 2, 2, 1, 2), []float64{0, 1, 0, -2, -0.5, -0.5, -2.5, -2.5}},
+		{channels, denseOf([]float32{1, 3, 10, 2}, 1, 4), []float64{0, 1, 0, -2}},
+		{columns, denseOf([]float64{1, 10, 3, 2}, 2, 2), []float64{0, 0, 1, -2}},
+		{columns, denseOf([]uint8{255, 0, 51, 255}, 2, 2), []float64{0, -2.5, -0.4, -2.25}},
+		{Inputs{Shape: []int{1}}, denseOf([]float64{3, 4}, 2), []float64{3, 4}},
+		{Inputs{Shape: []int{1}}, denseOf([]float64{3}, 1, 1), []float64{3}},
+		{Inputs{Shape: []int{2}}, denseOf([]float32{3, 4}, 1, 2), []float64{3, 4}},
 	} {
 		got := apply(t, c.in, c.x, tensor.Float64)
 		for i, v := range got.Float64s() {
@@ -168,7 +168,7 @@ func TestApplyByHand(t *testing.T) {
 
 // The inputs that are given stay as they are.
 func TestApplyKeepsItsInput(t *testing.T) {
-	x := dense([]float64{1, 2}, 1, 2)
+	x := denseOf([]float64{1, 2}, 1, 2)
 	out := apply(t, Inputs{Shape: []int{2}}, x, tensor.Float64)
 	out.Float64s()[0] = 7
 	if x.Float64s()[0] != 1 {
@@ -179,7 +179,7 @@ func TestApplyKeepsItsInput(t *testing.T) {
 func TestApplyErrors(t *testing.T) {
 	table := Inputs{Features: []string{"a", "b"}, Shape: []int{2}, Mean: []float64{0, 0}, Std: []float64{1, 2}}
 	images := Inputs{Shape: []int{1, 2, 2}}
-	transposed := dense([]float64{1, 2, 3, 4}, 2, 2)
+	transposed := denseOf([]float64{1, 2, 3, 4}, 2, 2)
 	if err := transposed.T(); err != nil {
 		t.Fatal(err)
 	}
@@ -188,15 +188,15 @@ func TestApplyErrors(t *testing.T) {
 		x    *tensor.Dense
 		want []string
 	}{
-		{table, dense([]float64{1, 2, 3, math.Inf(1)}, 2, 2), []string{"row 1 (counting from 0)", `feature "b"`, "expected a finite number, found +Inf"}},
-		{table, dense([]float32{float32(math.NaN()), 2}, 1, 2), []string{"row 0", `feature "a"`, "found NaN"}},
-		{Inputs{Shape: []int{2}, Mean: []float64{0, 0}, Std: []float64{1, 1e-200}}, dense([]float64{1, 1e200}, 1, 2),
+		{table, denseOf([]float64{1, 2, 3, math.Inf(1)}, 2, 2), []string{"row 1 (counting from 0)", `feature "b"`, "expected a finite number, found +Inf"}},
+		{table, denseOf([]float32{float32(math.NaN()), 2}, 1, 2), []string{"row 0", `feature "a"`, "found NaN"}},
+		{Inputs{Shape: []int{2}, Mean: []float64{0, 0}, Std: []float64{1, 1e-200}}, denseOf([]float64{1, 1e200}, 1, 2),
 			[]string{"example 0 (counting from 0), element 1: 1e+200 is out of range for a network in float"}},
-		{images, dense([]float64{1, 2, 3, 4, 5, 6, math.NaN(), 8}, 2, 1, 2, 2), []string{"example 1 (counting from 0), element 2", "found NaN"}},
-		{table, dense([]float64{1, 2, 3}, 1, 3), []string{"inputs of shape (1, 3), expected [N] examples of shape [2]"}},
-		{table, dense([]float64{1, 2}, 2), []string{"inputs of shape (2), expected [N] examples of shape [2]"}},
-		{images, dense([]uint8{1, 2, 3}, 1, 3), []string{"inputs of shape (1, 3), expected [N] examples of shape [1 2 2]"}},
-		{table, dense([]int{1, 2}, 1, 2), []string{"inputs are int, expected float64, float32 or uint8"}},
+		{images, denseOf([]float64{1, 2, 3, 4, 5, 6, math.NaN(), 8}, 2, 1, 2, 2), []string{"example 1 (counting from 0), element 2", "found NaN"}},
+		{table, denseOf([]float64{1, 2, 3}, 1, 3), []string{"inputs of shape (1, 3), expected [N] examples of shape [2]"}},
+		{table, denseOf([]float64{1, 2}, 2), []string{"inputs of shape (2), expected [N] examples of shape [2]"}},
+		{images, denseOf([]uint8{1, 2, 3}, 1, 3), []string{"inputs of shape (1, 3), expected [N] examples of shape [1 2 2]"}},
+		{table, denseOf([]int{1, 2}, 1, 2), []string{"inputs are int, expected float64, float32 or uint8"}},
 		{table, transposed, []string{"row-major"}},
 		{table, nil, []string{"expected an array"}},
 		{Inputs{Shape: []int{1}}, tensor.New(tensor.FromScalar(2.0)), []string{"expected an array"}},
@@ -209,7 +209,7 @@ func TestApplyErrors(t *testing.T) {
 		}
 	}
 	// A number that float32 does not have is no number of the network.
-	_, err := Inputs{Shape: []int{1}}.Apply(dense([]float64{1e39}, 1, 1), tensor.Float32)
+	_, err := Inputs{Shape: []int{1}}.Apply(denseOf([]float64{1e39}, 1, 1), tensor.Float32)
 	oneLine(t, err, "1e+39 is out of range for a network in float32")
 }
 
@@ -238,8 +238,8 @@ func TestInputsCheck(t *testing.T) {
 }
 
 func TestStandardizedErrors(t *testing.T) {
-	_, err := Standardized(&data.Set{Features: []string{"a"}, X: dense([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1)})
+	_, err := Standardized(&data.Set{Features: []string{"a"}, X: denseOf([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1)})
 	oneLine(t, err, "standardize: column 0")
-	_, err = Standardized(&data.Set{X: dense([]uint8{1, 2}, 2, 1)})
+	_, err = Standardized(&data.Set{X: denseOf([]uint8{1, 2}, 2, 1)})
 	oneLine(t, err, "standardize")
 }

@@ -88,7 +88,7 @@ func TestRegressionPredictErrors(t *testing.T) {
 }
 
 func TestStandardizedTargets(t *testing.T) {
-	set := &data.Set{Targets: []string{"y", "z"}, Y: dense([]float64{0, 5, 2, 5, 4, 5}, 3, 2)}
+	set := &data.Set{Targets: []string{"y", "z"}, Y: denseOf([]float64{0, 5, 2, 5, 4, 5}, 3, 2)}
 	r, err := StandardizedTargets(set)
 	if err != nil || r.check() != nil {
 		t.Fatal(err)
@@ -107,10 +107,10 @@ func TestStandardizedTargets(t *testing.T) {
 	if set.Y.Float64s()[4] != 4 {
 		t.Error("Encode changed its targets")
 	}
-	_, err = StandardizedTargets(&data.Set{Y: dense([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1)})
+	_, err = StandardizedTargets(&data.Set{Y: denseOf([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1)})
 	oneLine(t, err, "standardize")
 	for _, scale := range []float64{1e-170, 1e170} { // whose variance no number holds
-		r, err := StandardizedTargets(&data.Set{Targets: []string{"y"}, Y: dense([]float64{scale, -scale}, 2, 1)})
+		r, err := StandardizedTargets(&data.Set{Targets: []string{"y"}, Y: denseOf([]float64{scale, -scale}, 2, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestEncodeAndPredictAreInverse(t *testing.T) {
 			r.Std = append(r.Std, rapid.Float64Range(0.01, 100).Draw(t, "std"))
 		}
 		y := rapid.SliceOfN(rapid.Float64Range(-1000, 1000), n*k, n*k).Draw(t, "y")
-		f, err := r.encode(dense(slices.Clone(y), n, k), tensor.Float64)
+		f, err := r.encode(denseOf(slices.Clone(y), n, k), tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,17 +159,17 @@ func TestRegressionErrors(t *testing.T) {
 		oneLine(t, r.check(), want)
 	}
 	for want, y := range map[string]*tensor.Dense{
-		"targets of shape (4), expected [N,2]":               dense([]float64{1, 2, 3, 4}, 4),
-		"targets of shape (4, 1), expected [N,2]":            dense([]float64{1, 2, 3, 4}, 4, 1),
-		`row 1 (counting from 0), target "z": expected a fi`: dense([]float64{1, 2, 3, math.NaN()}, 2, 2),
+		"targets of shape (4), expected [N,2]":               denseOf([]float64{1, 2, 3, 4}, 4),
+		"targets of shape (4, 1), expected [N,2]":            denseOf([]float64{1, 2, 3, 4}, 4, 1),
+		`row 1 (counting from 0), target "z": expected a fi`: denseOf([]float64{1, 2, 3, math.NaN()}, 2, 2),
 		"targets: expected an array":                         nil,
 	} {
 		_, err := pair().encode(y, tensor.Float64)
 		oneLine(t, err, want)
 	}
-	_, err := (&Regression{Names: []string{"y"}}).encode(dense([]float64{1, 1e39}, 2, 1), tensor.Float32)
+	_, err := (&Regression{Names: []string{"y"}}).encode(denseOf([]float64{1, 1e39}, 2, 1), tensor.Float32)
 	oneLine(t, err, `row 1 (counting from 0), target "y": 1e+39 is out of range for a network in float32`)
-	_, err = Task{Outputs: pair()}.Score(&Prediction{}, dense([]float64{1, 2}, 2, 1))
+	_, err = Task{Outputs: pair()}.Score(&Prediction{}, denseOf([]float64{1, 2}, 2, 1))
 	oneLine(t, err, "targets of shape (2, 1), expected [N,2]")
 }
 
@@ -182,7 +182,7 @@ func TestLosses(t *testing.T) {
 			sum += o.heldLoss(y[2*i:2*i+2], f[2*i:2*i+2]) / 3
 		}
 		b := graph.NewBuilder(tensor.Float64)
-		yn, fn := b.Param(&graph.Param{Name: "y", Value: dense(y, 3, 2)}), b.Param(&graph.Param{Name: "f", Value: dense(f, 3, 2)})
+		yn, fn := b.Param(&graph.Param{Name: "y", Value: denseOf(y, 3, 2)}), b.Param(&graph.Param{Name: "f", Value: denseOf(f, 3, 2)})
 		loss := o.loss()(b, yn, fn)
 		prog, err := graph.Compile(b, []*graph.Node{loss}, graph.Options{})
 		if err == nil {
@@ -205,7 +205,7 @@ func TestLosses(t *testing.T) {
 func three() *Classification { return &Classification{Name: "k", Classes: []float64{-1, 0.5, 4}} }
 
 func TestClasses(t *testing.T) {
-	set := &data.Set{Targets: []string{"k"}, Y: dense([]float64{4, 0.5, 4, -1, 0.5}, 5, 1)}
+	set := &data.Set{Targets: []string{"k"}, Y: denseOf([]float64{4, 0.5, 4, -1, 0.5}, 5, 1)}
 	c, err := Classes(set)
 	if err != nil || !slices.Equal(c.Classes, three().Classes) || c.Name != "k" || c.check() != nil || c.size() != 3 || c.kind() != "classification" {
 		t.Fatalf("%+v, error %v", c, err)
@@ -268,8 +268,8 @@ func TestClassErrors(t *testing.T) {
 	}
 	for want, set := range map[string]*data.Set{
 		"2 targets of classes, expected one":                             {Targets: []string{"a", "b"}},
-		`the target "k" has 1 different values, expected 2 to 1000 clas`: {Targets: []string{"k"}, Y: dense([]float64{1, 1}, 2, 1)},
-		`the target "k" has 1001 different values`:                       {Targets: []string{"k"}, Y: dense(many, len(many), 1)},
+		`the target "k" has 1 different values, expected 2 to 1000 clas`: {Targets: []string{"k"}, Y: denseOf([]float64{1, 1}, 2, 1)},
+		`the target "k" has 1001 different values`:                       {Targets: []string{"k"}, Y: denseOf(many, len(many), 1)},
 	} {
 		_, err := Classes(set)
 		oneLine(t, err, want)
@@ -281,9 +281,9 @@ func TestClassErrors(t *testing.T) {
 		oneLine(t, (&Classification{Name: "k", Classes: classes}).check(), want)
 	}
 	for want, y := range map[string]*tensor.Dense{
-		"targets of shape (2), expected [N,1]":                                           dense([]float64{1, 2}, 2),
-		`row 1 (counting from 0): the target "k" is 3, which is none of the 3 classes`:   dense([]float64{4, 3}, 2, 1),
-		`row 0 (counting from 0): the target "k" is NaN, which is none of the 3 classes`: dense([]float64{math.NaN()}, 1, 1),
+		"targets of shape (2), expected [N,1]":                                           denseOf([]float64{1, 2}, 2),
+		`row 1 (counting from 0): the target "k" is 3, which is none of the 3 classes`:   denseOf([]float64{4, 3}, 2, 1),
+		`row 0 (counting from 0): the target "k" is NaN, which is none of the 3 classes`: denseOf([]float64{math.NaN()}, 1, 1),
 		"targets: expected an array":                                                     nil,
 	} {
 		_, err := three().encode(y, tensor.Float64)
@@ -351,7 +351,7 @@ func TestInterval(t *testing.T) {
 func TestRegressionScores(t *testing.T) {
 	p := &Prediction{Targets: []string{"y", "z"}, Mean: []float64{1, 10, 2, 20}, Variance: []float64{1, 4, 2, 9}}
 	y := []float64{1.5, 12, 1, 14}
-	s, err := Task{Outputs: pair()}.Score(p, dense(y, 2, 2))
+	s, err := Task{Outputs: pair()}.Score(p, denseOf(y, 2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestRegressionScores(t *testing.T) {
 	}
 	// One target has the same scores under their plain names, and its coverage.
 	one := &Regression{Names: []string{"z"}, NoiseVariance: 1}
-	o, err := Task{Outputs: one}.Score(&Prediction{Targets: one.Names, Mean: []float64{10, 20}, Variance: []float64{4, 9}}, dense([]float64{12, 14}, 2, 1))
+	o, err := Task{Outputs: one}.Score(&Prediction{Targets: one.Names, Mean: []float64{10, 20}, Variance: []float64{4, 9}}, denseOf([]float64{12, 14}, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,13 +385,13 @@ func TestRegressionScores(t *testing.T) {
 	if !slices.Equal(o.Coverage, []float64{0, 0, 0, 0, 0, 0, 0.5, 0.5, 0.5}) {
 		t.Errorf("coverage %v", o.Coverage)
 	}
-	_, err = Task{Outputs: pair()}.Score(p, dense([]float64{1, 2}, 1, 2))
+	_, err = Task{Outputs: pair()}.Score(p, denseOf([]float64{1, 2}, 1, 2))
 	oneLine(t, err, "2 means")
 }
 
 func TestClassScores(t *testing.T) {
 	p := &Prediction{Classes: three().Classes, Probs: []float64{0.2, 0.5, 0.3, 0.1, 0.1, 0.8}}
-	s, err := Task{Outputs: three()}.Score(p, dense([]float64{0.5, -1}, 2, 1))
+	s, err := Task{Outputs: three()}.Score(p, denseOf([]float64{0.5, -1}, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestClassScores(t *testing.T) {
 	if s.N != 2 || len(s.List) != 4 || s.Coverage != nil {
 		t.Errorf("scores %+v", s)
 	}
-	_, err = Task{Outputs: three()}.Score(&Prediction{Classes: p.Classes, Probs: []float64{0.2, 0.5, 0.4}}, dense([]float64{4}, 1, 1))
+	_, err = Task{Outputs: three()}.Score(&Prediction{Classes: p.Classes, Probs: []float64{0.2, 0.5, 0.4}}, denseOf([]float64{4}, 1, 1))
 	oneLine(t, err, "sum to")
 }
 
@@ -428,7 +428,7 @@ func TestScoresJSON(t *testing.T) {
 }
 
 func TestTask(t *testing.T) {
-	set := &data.Set{Features: []string{"a"}, Targets: []string{"y", "z"}, X: dense([]float64{1, 2}, 2, 1), Y: dense([]float64{10, -1, 14, 0}, 2, 2)}
+	set := &data.Set{Features: []string{"a"}, Targets: []string{"y", "z"}, X: denseOf([]float64{1, 2}, 2, 1), Y: denseOf([]float64{10, -1, 14, 0}, 2, 2)}
 	task := Task{Inputs: Inputs{Features: []string{"a"}, Shape: []int{1}, Mean: []float64{1}, Std: []float64{0.5}}, Outputs: pair()}
 	if err := task.Check(); err != nil {
 		t.Fatal(err)
@@ -446,7 +446,7 @@ func TestTask(t *testing.T) {
 	_, err = task.Examples(&other, tensor.Float32)
 	oneLine(t, err, `expected the features ["a"], found []`)
 	other = *set
-	other.X = dense([]float64{1, math.NaN()}, 2, 1)
+	other.X = denseOf([]float64{1, math.NaN()}, 2, 1)
 	if e, err := task.Examples(&other, tensor.Float32); err == nil || e.X != nil {
 		t.Errorf("examples %+v, error %v", e, err)
 	}

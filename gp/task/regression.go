@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -291,8 +292,8 @@ func (r *Regression) fillAdditive(g gp.Gaussian, by Observation, o PredictOption
 		return err
 	}
 	*p = Prediction{
-		Targets: r.labels(), Mean: resized(p.Mean, n), Variance: resized(p.Variance, n), Latent: resized(p.Latent, n),
-		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n), spread: p.spread,
+		Targets: r.labels(), Mean: dense.Resized(p.Mean, n), Variance: dense.Resized(p.Variance, n), Latent: dense.Resized(p.Latent, n),
+		Epistemic: dense.Resized(p.Epistemic, n), Aleatoric: dense.Resized(p.Aleatoric, n), spread: p.spread,
 	}
 	p.spread.set(r, g, by)
 	for i := range g.Mean {

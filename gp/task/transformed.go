@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
@@ -100,8 +101,8 @@ func (r *Regression) checkDomain(y *tensor.Dense) (err error) {
 func (r *Regression) fillTransformed(in, p *Prediction) {
 	n := len(in.Mean)
 	*p = Prediction{
-		Targets: in.Targets, Mean: resized(p.Mean, n), Variance: resized(p.Variance, n), Latent: resized(p.Latent, n),
-		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n), spread: spreads{of: r, under: in},
+		Targets: in.Targets, Mean: dense.Resized(p.Mean, n), Variance: dense.Resized(p.Variance, n), Latent: dense.Resized(p.Latent, n),
+		Epistemic: dense.Resized(p.Epistemic, n), Aleatoric: dense.Resized(p.Aleatoric, n), spread: spreads{of: r, under: in},
 	}
 	for i := range in.Mean {
 		p.fillValue(i)

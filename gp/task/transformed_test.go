@@ -51,14 +51,14 @@ func TestTransformedPrediction(t *testing.T) {
 	// The first value is lognormal: log y ~ N(1, 0.25·1.5).
 	near(t, "lognormal mean", all.Mean[0], math.Exp(1+0.375/2), 1e-14)
 	near(t, "lognormal variance", all.Variance[0], math.Exp(2+0.375)*math.Expm1(0.375), 1e-14)
-	nlls, err := Task{Outputs: r}.NLLs(all, dense([]float64{2, 3, 4, -5, 1, 0}, 3, 2))
+	nlls, err := Task{Outputs: r}.NLLs(all, denseOf([]float64{2, 3, 4, -5, 1, 0}, 3, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, y := range [][]float64{{2, 3}, {4, -5}, {1, 0}} {
 		near(t, "NLL", nlls[i], -all.Distribution(i, 0).LogDensity(y[0])-all.Distribution(i, 1).LogDensity(y[1]), 1e-12)
 	}
-	scores, err := Task{Outputs: r}.Score(all, dense([]float64{2, 3, 4, -5, 1, 0}, 3, 2))
+	scores, err := Task{Outputs: r}.Score(all, denseOf([]float64{2, 3, 4, -5, 1, 0}, 3, 2))
 	if crps, ok := scores.Get("CRPS y"); err != nil || !ok || !(crps > 0 && crps < 100) {
 		t.Errorf("scores %+v, error %v", scores, err)
 	}

@@ -33,9 +33,6 @@ func settled(g gp.Gaussian, unit float64, first int) (gp.Gaussian, error) {
 	return g, nil
 }
 
-// resized returns v with n elements of any values.
-func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
-
 // negative reports whether input i has a negative variance that rounding explains.
 func negative(g gp.Gaussian, i int, unit float64) (bool, error) {
 	c, block := g.Outputs(), g.Block(i)

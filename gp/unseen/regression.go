@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -85,22 +86,14 @@ func (r *regression) take(i int) {
 	for k := range c {
 		r.alone[k] -= centre(r.targets[k:], c)
 	}
-	r.distances, r.gram = sized(r.distances, n*n), sized(r.gram, n*n)
-	r.factor, r.cross = sized(r.factor, n*n), sized(r.cross, n)
-	r.right, r.room = sized(r.right, n*(c+1)), sized(r.room, kernel.DistanceRoom(r.d))
+	r.distances, r.gram = dense.Resized(r.distances, n*n), dense.Resized(r.gram, n*n)
+	r.factor, r.cross = dense.Resized(r.factor, n*n), dense.Resized(r.cross, n)
+	r.right, r.room = dense.Resized(r.right, n*(c+1)), dense.Resized(r.room, kernel.DistanceRoom(r.d))
 	for a, v := range r.near {
 		for b, w := range r.near[:a] {
 			r.distances[a*n+b] = kernel.SquaredDistance(r.input(v.at), r.input(w.at), r.room)
 		}
 	}
-}
-
-// sized returns memory for n numbers, which are undefined.
-func sized(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
-	}
-	return v[:n]
 }
 
 // form computes the kernel with a length l.

@@ -61,7 +61,7 @@ func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, m
 
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 {
-	return int64(c.f.Bytes() + 8*(len(c.k)+len(c.w)))
+	return int64(c.f.Bytes() + 8*(len(c.k)+len(c.w)+2*len(c.few.values)))
 }
 
 // Predict implements gp.Compiled.

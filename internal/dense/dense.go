@@ -1,7 +1,11 @@
 // Package dense has the conversions between tensors and slices that many packages need.
 package dense
 
-import "gorgonia.org/tensor"
+import (
+	"slices"
+
+	"gorgonia.org/tensor"
+)
 
 // Of returns a float64 tensor of a shape with the elements v, which it shares.
 func Of(v []float64, shape ...int) *tensor.Dense {
@@ -57,6 +61,9 @@ func Put(dst *tensor.Dense, at int, src *tensor.Dense, first, n int) {
 	}
 	copy(dst.Float64s()[at*width:], src.Float64s()[first*width:(first+n)*width])
 }
+
+// Resized returns v with n elements of any values, in the memory of v where v has room.
+func Resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 
 // Indices returns 0, 1, …, n−1.
 func Indices(n int) []int {

@@ -73,7 +73,7 @@ the finished cells, and valla data get downloads the data sets.`,
 	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's; if it has none, the network is trained)")
 	f.Var((*memory)(&c.Memory), "memory", "memory for a step of a fit, such as 4GiB; a mini-batch that needs more is computed in parts")
 	f.BoolVar(&c.KeepModels, "keep-models", false, "keep each fitted model as a file for valla predict and valla eval, in the folder models below --dir")
-	f.BoolVar(&c.Rotations, "rotations", false, "also score rotated test images")
+	f.BoolVar(&c.Rotations, "rotations", false, "also score rotated test images, with the first of the seeds")
 	settingsFlags(f, &c.asJSON, "", nil)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ type Overrides struct {
 	Inducing   []int    // numbers of inducing points, of the methods that have them
 	Iterations int      // of the methods that have them
 	Net        string   // the form of the network
-	Rotations  bool     // score all test images turned, where the experiment does not
+	Rotations  bool     // score turned test images with the first of the seeds, all images where the experiment scores none
 }
 
 // allRotated exceeds the number of test images of every data set.
@@ -35,8 +36,9 @@ func (o Overrides) Apply(e *spec.Experiment) error {
 	if o.Net != "" {
 		e.Network.Network = e.Network.Reshaped(o.Net)
 	}
-	if o.Rotations && e.Scoring.Rotations == 0 {
-		e.Scoring.Rotations = allRotated
+	if o.Rotations {
+		e.ShiftSeed = e.Seeds[0]
+		e.Scoring.Rotations = cmp.Or(e.Scoring.Rotations, allRotated)
 	}
 	if len(o.Methods) > 0 {
 		e.Methods = slices.DeleteFunc(slices.Clone(e.Methods), func(r spec.Row) bool { return !slices.Contains(o.Methods, r.Method) })

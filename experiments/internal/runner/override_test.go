@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,42 @@ func TestOverrideErrors(t *testing.T) {
 	only := open(t, "{name: a, data: boston, methods: [{method: map}]}")
 	if err := (Overrides{Methods: []string{"lla"}}).Apply(only); err == nil || !strings.Contains(err.Error(), "a has none of the methods lla") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A cell is the same cell whichever other seeds are run: turned images are scored with the first
+// seed of the file, or, where they are asked for, with the first seed that is run.
+func TestShiftSeed(t *testing.T) {
+	turned := strings.Replace(small, "seeds: [0, 1]", "seeds: [0, 1, 2]\nscoring: {rotations: 5}", 1)
+	scored := func(o Overrides) (seeds []uint64) {
+		e := open(t, turned)
+		if err := o.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+		groups, err := (&runner{spec: e}).plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			for _, c := range g.cells {
+				if c.scoring.Rotations > 0 && !slices.Contains(seeds, c.Seed) {
+					seeds = append(seeds, c.Seed)
+				}
+			}
+		}
+		return seeds
+	}
+	for _, c := range []struct {
+		o    Overrides
+		want string
+	}{
+		{Overrides{}, "[0]"},
+		{Overrides{Seeds: []uint64{1, 2}}, "[]"},
+		{Overrides{Seeds: []uint64{0, 2}}, "[0]"},
+		{Overrides{Seeds: []uint64{1, 2}, Rotations: true}, "[1]"},
+	} {
+		if got := fmt.Sprint(scored(c.o)); got != c.want {
+			t.Errorf("%+v: cells of seeds %s score turned images, want %s", c.o, got, c.want)
+		}
 	}
 }

@@ -166,7 +166,7 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 	}
 	for _, v := range variants {
 		s := r.spec.Scoring
-		if seed != r.spec.Seeds[0] {
+		if seed != r.spec.ShiftSeed {
 			s.Rotations, s.Corruptions = 0, 0
 		}
 		c := plan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: v.Label, Inducing: v.Inducing, Seed: seed}, Variant: v, hyperFrom: row.HyperFrom, law: row.FitLaw(), model: row.Likelihood, scoring: s}

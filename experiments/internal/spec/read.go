@@ -47,6 +47,7 @@ func Read(file string, text []byte, profile string) (*Experiment, error) {
 	if err := r.complete(); err != nil {
 		return nil, err
 	}
+	r.e.ShiftSeed = r.e.Seeds[0]
 	return r.e, nil
 }
 

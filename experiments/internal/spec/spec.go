@@ -26,6 +26,10 @@ type Experiment struct {
 	Scoring Scoring  // what is scored beyond the usual
 	Methods []Row    // the rows of the table
 
+	// ShiftSeed is the seed whose cells also score shifted images: the first seed of the file,
+	// whichever seeds are run.
+	ShiftSeed uint64
+
 	Profile  string   // the profile that was applied
 	Profiles []string // all profiles of the file, in its order
 	File     string   // the name of the file in errors
@@ -53,8 +57,8 @@ type Training struct {
 // Scoring lists measurements beyond the usual scores.
 type Scoring struct {
 	MonteCarlo  int `set:"monte-carlo" min:"0"` // samples for class probabilities; 0 means that only probit is used
-	Rotations   int `set:"rotations" min:"0"`   // test images that are scored turned by each angle, with the first seed
-	Corruptions int `set:"corruptions" min:"0"` // test images that are scored under each corruption, with the first seed
+	Rotations   int `set:"rotations" min:"0"`   // test images that are scored turned by each angle, with the ShiftSeed
+	Corruptions int `set:"corruptions" min:"0"` // test images that are scored under each corruption, with the ShiftSeed
 }
 
 // autoLaw is the name of the law that the held-out rows choose.

@@ -110,7 +110,6 @@ func ConvForwardThen[T Float](c Conv, n ConvRows, x, w, y []T, then Then) bool {
 	job.n, job.images, job.filters, job.results = n, x, w, y
 	job.out, job.height, job.width = c.Out, c.OutHeight(), c.OutWidth()
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.taps(), 1
-	job.packed = job.packs()
 	p := pass{view: view{channels: c.In, rows: c.rows(), cols: c.columns()}}
 	job.add(p, func(in, ky, kx int) int { return c.element(0, in, ky, kx) })
 	job.run(ws)
@@ -138,7 +137,6 @@ func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X, n.Own}, y, w, x
 	job.out, job.height, job.width = c.In, c.Height, c.Width
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.element(0, 1, 0, 0), c.Stride
-	job.packed = job.packs()
 	for row := range min(c.Stride, c.Height) {
 		for column := range min(c.Stride, c.Width) {
 			inputPass(job, c, row, column)

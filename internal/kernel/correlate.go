@@ -21,12 +21,10 @@ type correlation[T Float] struct {
 // column on.
 type pass struct {
 	view
-	row, column int // first row and column of the pass in a result
-	first, last int // steps
-	chunk       int // rows of places that are unfolded at a time
-
-	panels  int  // first element of the packed filters, see packing
-	inOrder bool // whether the steps take the elements of a filter one after the other
+	row, column int  // first row and column of the pass in a result
+	first, last int  // steps
+	chunk       int  // rows of places that are unfolded at a time
+	inOrder     bool // whether the steps take the elements of a filter one after the other
 }
 
 const (
@@ -38,6 +36,7 @@ const (
 // add appends a pass. The function at gives the index, within a filter, of the tap at a
 // channel, row ky and column kx.
 func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
+	c.packed = c.packs(&p.view)
 	p.shared = !c.packed && share[T](p.cols)
 	row := p.channels * p.copies() * p.pitch() * p.rows.stride * sizeOf[T]()
 	bytes, most := unfoldBytes, p.rows.places
@@ -118,45 +117,26 @@ func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
 const zipSlack = 8
 
 // spread computes the rows lo..hi of one result for pass i, and for pass i+1 too if the columns of the
-// two passes alternate. It returns the number of passes that it computed.
+// two passes alternate. It writes the elements to their places and returns the number of passes that it
+// computed.
 func (c *correlation[T]) spread(w *workspace[T], i, result, lo, hi int, out []T) int {
-	var from [2]spreadPass[T]
-	count := c.together()
-	size := (hi-lo)*c.passes[i].rows.places*c.passes[i].cols.places + zipSlack
+	p, plane := &c.passes[i], c.height*c.width
+	n := p.rows.places * p.cols.places
+	size := (hi-lo)*n + zipSlack
 	w.x = grow(w.x, 2*size)
-	for k := range count {
-		p := &c.passes[i+k]
-		from[k] = spreadPass[T]{w.x[k*size:], p.rows.places * p.cols.places}
-		c.pass(w, i+k, result, lo, hi, from[k].s)
-	}
-	c.put(i, from, hi-lo, out)
-	return count
-}
-
-// spreadPass holds the results of a pass, one row for each.
-type spreadPass[T Float] struct {
-	s  []T // rows, with zipSlack elements behind the last
-	ld int // elements between rows
-}
-
-// together returns the number of passes whose columns alternate.
-func (c *correlation[T]) together() int {
+	c.pass(w, i, result, lo, hi, w.x)
 	if c.stride > 2 || c.width == 1 {
+		for j := range hi - lo {
+			scatter(p, c.stride, w.x[j*n:], out[j*plane:], c.width)
+		}
 		return 1
 	}
-	return 2
-}
-
-// put writes rows of results of pass i, and of pass i+1 where its columns alternate, to their places in planes.
-func (c *correlation[T]) put(i int, from [2]spreadPass[T], rows int, out []T) {
-	p, plane := &c.passes[i], c.height*c.width
-	for j := range rows {
-		if c.together() == 1 {
-			scatter(p, c.stride, from[0].s[j*from[0].ld:], out[j*plane:], c.width)
-		} else {
-			zip(out[j*plane+p.row*c.width:], 2*c.width, from[0].s[j*from[0].ld:], from[1].s[j*from[1].ld:], p.rows.places, c.width)
-		}
+	odd, m := w.x[size:], p.rows.places*c.passes[i+1].cols.places
+	c.pass(w, i+1, result, lo, hi, odd)
+	for j := range hi - lo {
+		zip(out[j*plane+p.row*c.width:], 2*c.width, w.x[j*n:], odd[j*m:], p.rows.places, c.width)
 	}
+	return 2
 }
 
 // pass computes the rows lo..hi of one result at the places of a pass.

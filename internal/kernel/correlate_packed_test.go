@@ -11,18 +11,16 @@ type packedShape struct {
 	images int
 }
 
-// packedShapes have one and several blocks of steps, passes without steps, images beside each other in a block, planes of
-// several chunks, rows of filters that are no multiple of a tile, and pixels in place.
+// packedShapes have pixels in place of planes in one and several chunks and images beside each other, planes that do not fill
+// a window with strides and without, one and several blocks of steps, and rows of filters that are no multiple of a tile.
 var packedShapes = []packedShape{
-	{Conv{200, 3, 7, 25, 1, 1, 1, 0, false}, 23}, {Conv{64, 7, 7, 48, 1, 1, 1, 0, true}, 40},
-	{Conv{20, 7, 7, 30, 3, 3, 1, 1, false}, 11}, {Conv{20, 7, 7, 30, 3, 3, 1, 1, true}, 11},
-	{Conv{60, 9, 8, 27, 3, 3, 2, 1, false}, 30}, {Conv{60, 9, 8, 27, 3, 3, 2, 1, true}, 30},
-	{Conv{26, 12, 13, 31, 1, 1, 2, 0, false}, 9}, {Conv{25, 12, 13, 31, 2, 2, 3, 1, false}, 30},
-	{Conv{24, 40, 41, 24, 1, 1, 1, 0, false}, 2}, {Conv{24, 40, 41, 25, 3, 3, 2, 1, false}, 2}, {Conv{24, 30, 31, 24, 5, 3, 1, 2, false}, 1},
+	{Conv{200, 24, 25, 25, 1, 1, 1, 0, false}, 5}, {Conv{64, 43, 43, 48, 1, 1, 1, 0, true}, 4}, {Conv{24, 70, 71, 25, 1, 1, 1, 0, false}, 2}, {Conv{24, 70, 71, 24, 1, 1, 1, 0, true}, 1},
+	{Conv{180, 4, 4, 90, 3, 3, 1, 1, false}, 23}, {Conv{180, 4, 5, 90, 3, 3, 1, 1, true}, 11}, {Conv{100, 3, 5, 90, 5, 3, 1, 2, false}, 9},
+	{Conv{150, 9, 8, 101, 3, 3, 2, 1, false}, 30}, {Conv{400, 9, 8, 340, 1, 1, 2, 0, false}, 7}, {Conv{400, 9, 8, 340, 1, 1, 2, 0, true}, 1},
 }
 
-// packedDeep have small planes of so many channels that they are computed in chunks.
-var packedDeep = []packedShape{{Conv{2100, 7, 7, 24, 3, 3, 1, 1, false}, 6}, {Conv{1900, 13, 9, 24, 3, 3, 2, 1, false}, 8}, {Conv{24, 13, 9, 1900, 3, 3, 2, 1, true}, 8}}
+// packedDeep have small planes of so many channels that they are computed in chunks, or few beside each other.
+var packedDeep = []packedShape{{Conv{6000, 4, 5, 24, 3, 3, 1, 1, false}, 6}, {Conv{3000, 7, 7, 24, 1, 1, 1, 0, false}, 9}, {Conv{24, 7, 7, 3000, 1, 1, 1, 0, true}, 9}}
 
 // Packed filters give the bits of windows, with which filters of their own are computed.
 func TestPacked(t *testing.T) {
@@ -65,9 +63,10 @@ func testPacked[T Float](t *testing.T, shapes []packedShape) {
 func TestPackedShapes(t *testing.T) {
 	for _, s := range append(packedShapes, packedDeep...) {
 		n := ConvRows{X: s.images, W: 1, Y: s.images}
-		forward := correlation[float32]{n: n, out: s.Out, height: s.OutHeight(), width: s.OutWidth(), stride: 1}
-		input := correlation[float32]{n: n, out: s.In, height: s.Height, width: s.Width, stride: s.Stride}
-		if !forward.packs() && !input.packs() {
+		forward, input := correlation[float32]{n: n, out: s.Out, stride: 1}, correlation[float32]{n: n, out: s.In, stride: s.Stride}
+		rows, _ := s.rows().transposed(0)
+		cols, _ := s.columns().transposed(0)
+		if !forward.packs(&view{channels: s.In, rows: s.rows(), cols: s.columns()}) && !input.packs(&view{channels: s.Out, rows: rows, cols: cols}) {
 			t.Errorf("%v of %d images is not packed", s.Conv, s.images)
 		}
 	}

@@ -23,17 +23,17 @@ func newLoss(p gp.Problem, noiseStd float64) (loss, error) {
 	}
 	l.law = &law{lik: steps.Start(p, noiseStd).Copy(tensor.Float64)}
 	var err error
-	l.law.term, err = steps.NewDataTerm(l.law.lik, 1, lawRows, p.Outputs(), tensor.Float64)
+	l.law.term, err = steps.NewDataTerm(l.law.lik, 1, min(lawRows, p.Train.N()), p.Outputs(), tensor.Float64)
 	return l, err
 }
 
-// lawRows is how many rows a law looks at at a time.
+// lawRows is how many rows a law looks at at a time at most.
 const lawRows = 250
 
 // law is the loss of any observation model, from its data term for α = 1.
 type law struct {
 	lik  likelihood.Likelihood // with the parameters learned so far
-	term *steps.DataTerm       // of lawRows rows
+	term *steps.DataTerm       // of some rows at a time
 	grad []float64             // derivatives of the last loss by the parameters
 }
 
@@ -49,8 +49,8 @@ func (l *law) loss(s *sample, v, grad []float64, noise float64) (mean float64, e
 	for i := range weights {
 		weights[i] = 1 / float64(s.n())
 	}
-	for from := 0; from < s.n(); from += lawRows {
-		to := min(from+lawRows, s.n())
+	for from := 0; from < s.n(); from += l.term.Rows {
+		to := min(from+l.term.Rows, s.n())
 		rows, at, end := s.part(from, to), from*s.c, to*s.c
 		if err := l.term.Run(params, rows.y, rows.mean, v[at:end], weights[from:to]); err != nil {
 			return 0, err

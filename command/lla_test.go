@@ -100,7 +100,6 @@ func TestFlagsOfMethods(t *testing.T) {
 		"--method lla --hyper marglik --validation 2":        "expected a number at least 0, below 1, found \"2\"",
 		"--validation 0.1 --validation-data test.csv":        "[validation validation-data]",
 		"--memory much":                                      "an amount of memory such as 512MiB or 4GiB",
-		"--patience 3 --method valla":                        "patience 3 with natural gradients",
 		"--method gp-subset --points 3 --weights last-layer": "--weights goes with --method " + takers("weights") + ", found --method gp-subset",
 	} {
 		fails(t, dir, 2, want, append([]string{"fit", "train.csv", "--model", "map.valla", "--out", "x.valla"}, strings.Fields(args)...)...)

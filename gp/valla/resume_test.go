@@ -67,6 +67,7 @@ var changes = []change{
 	dataChange("training targets", "targets", func(p *gp.Problem) { p.Train.Y = changed(p.Train.Y) }),
 	dataChange("validation inputs", "validation", func(p *gp.Problem) { p.Validation.X = changed(p.Validation.X) }),
 	dataChange("validation targets", "validation", func(p *gp.Problem) { p.Validation.Y = changed(p.Validation.Y) }),
+	setting("patience", "patience 3", func(s *Settings) { s.Patience = new(3) }),
 	dataChange("no validation", "validation", func(p *gp.Problem) { p.Validation = nil }),
 	dataChange("network", "fingerprint", func(p *gp.Problem) { q := p.Net.Params()[0]; q.Set(0, q.At(0)+1) }),
 	dataChange("noise variance", "likelihood", func(p *gp.Problem) { p.Likelihood = likelihood.NewGaussian(0.3, tensor.Float64) }),
@@ -75,7 +76,6 @@ var changes = []change{
 // adamChanges are changes that only the published fit has.
 var adamChanges = []change{
 	setting("optimal-a", "valla.l", func(s *Settings) { s.OptimalA = true }),
-	setting("patience", "patience 3", func(s *Settings) { s.Patience = new(3) }),
 }
 
 // TestResumeRefusesAnotherFit: a checkpoint goes on only where every setting, and every

@@ -50,7 +50,7 @@ type Settings struct {
 	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, up to 0.03 for regression in less than 1000 steps; adam 0.001" above:"0" help:"learning rate of Adam at the start"`
 	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`
 	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, for costly networks up to a fifth; adam 100" min:"1" help:"steps from one validation to the next"`
-	Patience      *int    `set:"patience" default:"10" min:"0" help:"validations in a row without improvement that end a fit by Adam; 0 means that none do"`
+	Patience      *int    `set:"patience" default:"10" min:"0" help:"validations in a row without improvement that end a fit; 0 means that none do"`
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
 }
 
@@ -138,7 +138,7 @@ func (s Settings) complete(p gp.Problem, limit int64) (_ Settings, fits bool, er
 	}
 	s.BatchSize = min(s.BatchSize, p.Train.N())
 	s.FixNoise = s.FixNoise || p.KnownNoise && s.NoiseStd == 0
-	if !patient && (s.KeepLast || p.Validation == nil) || s.Optimizer != optimizerAdam {
+	if !patient && (s.KeepLast || p.Validation == nil) {
 		s.Patience = new(0)
 	}
 	return s, fits, nil
@@ -222,8 +222,6 @@ func (s *Settings) check(p gp.Problem) error {
 		return settings.Errorf("alpha 0 with classes, expected a number above 0")
 	case s.OptimalA && s.Optimizer != optimizerAdam:
 		return settings.Errorf("optimal-a with natural gradients, which start without A; expected optimizer adam")
-	case patient && s.Optimizer != optimizerAdam:
-		return settings.Errorf("patience %d with natural gradients, which make all their steps; expected optimizer adam", *s.Patience)
 	case patient && p.Validation == nil:
 		return settings.Errorf("patience %d without validation rows", *s.Patience)
 	case patient && s.KeepLast:

@@ -134,12 +134,13 @@ func TestDefaults(t *testing.T) {
 		rows    int
 		want    string
 	}{
-		{Settings{}, false, 40, "iterations:200 batch-size:40 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
-		{Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
-		{Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:0"},
-		{Settings{}, false, 8000, "iterations:200 batch-size:400 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
-		{Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
-		{Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:0"},
+		{Settings{}, false, 40, "iterations:200 batch-size:40 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:10"},
+		{Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:10"},
+		{Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:10"},
+		{Settings{}, false, 8000, "iterations:200 batch-size:400 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:10"},
+		{Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:10"},
+		{Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:10"},
+		{Settings{Patience: new(0)}, false, 40, "iterations:200 patience:0"},
 		{Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},
 		{Settings{Optimizer: "adam", KeepLast: true}, true, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:0"},
 	}
@@ -223,7 +224,6 @@ func TestBadSettings(t *testing.T) {
 		{regression, "prior-std", Settings{PriorStd: -1}},
 		{regression, "learning-rate", Settings{LearningRate: math.Inf(1)}},
 		{regression, "optimal-a", Settings{OptimalA: true}},
-		{regression, "patience 3 with natural", Settings{Patience: new(3)}},
 		{regression, "patience 3 together with keep-last", Settings{Optimizer: "adam", Patience: new(3), KeepLast: true}},
 		{unheld, "patience 3 without validation rows", Settings{Optimizer: "adam", Patience: new(3)}},
 		{classes, "noise-std 0.1 with classes", Settings{NoiseStd: 0.1}},
@@ -267,7 +267,7 @@ func TestLabels(t *testing.T) {
 // TestRecord: what a fit says of itself.
 func TestRecord(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
-	f := fit(t, Settings{Inducing: 6, Iterations: 20, NoiseStd: 0.5, FixNoise: true, FixPrior: true, PriorStd: 0.3, FixInducing: true}, p, gp.Run{})
+	f := fit(t, Settings{Inducing: 6, Iterations: 20, Patience: new(0), NoiseStd: 0.5, FixNoise: true, FixPrior: true, PriorStd: 0.3, FixInducing: true}, p, gp.Run{})
 	r := f.Record
 	if r.Rows != 40 || r.ValidationRows != 15 || r.Result.Iterations != 20 || len(r.Result.History) != 20 || len(r.Notes) != 0 {
 		t.Errorf("record %+v", r)

@@ -20,14 +20,14 @@ import (
 // validation evaluates all rungs on examples held out: all examples, or some examples that are drawn
 // as mini-batches are, once for all validations.
 type validation struct {
-	held  int // how many examples are held out
-	lik   likelihood.Likelihood
-	x     *tensor.Dense   // inputs of the examples that are evaluated, [n,…]
-	y     []float64       // targets of these examples, [n,W·C]
-	add   []float64       // variances that are added to the layer's, [n,C]
-	share []float64       // weights [n], which sum to about 1
-	each  *graph.Batched  // network, the diagonals of κ̂, and k̂
-	term  *steps.DataTerm // the log predictive density, α = 1
+	held  int                   // how many examples are held out
+	lik   likelihood.Likelihood // of the fit
+	x     *tensor.Dense         // inputs of the examples that are evaluated, [n,…]
+	y     []float64             // targets of these examples, [n,W·C]
+	add   []float64             // variances that are added to the layer's, [n,C]
+	share []float64             // weights [n], which sum to about 1
+	each  *graph.Batched        // network, the diagonals of κ̂, and k̂
+	term  *steps.DataTerm       // the log predictive density, α = 1
 
 	temperatures []float64 // of the logits of classes, which each trial is compared at; 1 alone where there are none
 }

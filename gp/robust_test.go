@@ -68,3 +68,27 @@ func TestRobustOfNoRows(t *testing.T) {
 		t.Errorf("%g", got)
 	}
 }
+
+// TestManyFarRows: a tenth of 1,000 rows at eight standard deviations of a small variance choose a large one, as by plain
+// densities: they are no single row, and are not passed over.
+func TestManyFarRows(t *testing.T) {
+	const rows, far, z = 1000, 100, 8.0
+	density := func(variance float64) []float64 {
+		logP := make([]float64, rows)
+		for i := range logP {
+			if logP[i] = -math.Log(variance) / 2; i < far {
+				logP[i] -= z * z / 2 / variance
+			}
+		}
+		return logP
+	}
+	anyway := density(1)
+	for _, v := range gp.AnyVariance {
+		for i, p := range density(1 + v) {
+			anyway[i] = max(anyway[i], p)
+		}
+	}
+	if small, large := robust(density(1), anyway), robust(density(9), anyway); small > large-1000 {
+		t.Errorf("log density %g of the small variance, %g of the large one", small, large)
+	}
+}

@@ -295,11 +295,13 @@ type foreignSettings struct{ gp.Settings }
 // What a fit reports while it goes on.
 func TestFitProgress(t *testing.T) {
 	m, set := newTestModel(t, tensor.Float64, 0, 3), wave(50, 1)
+	whole := quickFit()
+	whole.Patience = new(0)
 	for _, c := range []struct {
 		s     gp.Settings
 		unit  string
 		total int
-	}{{quickFit(), "steps", 60}, {&laplace.Settings{}, "rows", 45}} {
+	}{{whole, "steps", 60}, {&laplace.Settings{}, "rows", 45}} {
 		var last train.Progress
 		fit(t, m, set, FitOptions{Settings: c.s, Run: gp.Run{OnProgress: func(p train.Progress) { last = p }}})
 		if last.Unit != c.unit || last.Done != c.total || last.Total != c.total {

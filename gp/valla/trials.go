@@ -1,20 +1,15 @@
 package valla
 
 import (
-	"slices"
-
-	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
 // trialSums are sums over the examples of a validation, for each trial.
 type trialSums struct {
-	v           *validation
-	values      [][]float64   // negative log predictive densities at each temperature
-	robust      [][]gp.Robust // densities that choose σ₀, where there is noise around the function
-	left, prior []float64     // variances, and the prior's variances
+	v              *validation
+	values, robust [][]float64 // negative log predictive densities at each temperature, and the robust ones
+	left, prior    []float64   // variances, and the prior's variances
 }
 
 // newSums returns sums of trials before the first example.
@@ -22,7 +17,7 @@ func (v *validation) newSums(trials int) trialSums {
 	s := trialSums{v: v, left: make([]float64, trials), prior: make([]float64, trials)}
 	for range trials {
 		s.values = append(s.values, make([]float64, len(v.temperatures)))
-		s.robust = append(s.robust, make([]gp.Robust, len(v.temperatures)))
+		s.robust = append(s.robust, make([]float64, len(v.temperatures)))
 	}
 	return s
 }
@@ -39,9 +34,7 @@ func (s *trialSums) add(trial int, params, y, mean, variance, weights, anyway []
 			return err
 		}
 		s.values[trial][t] -= s.v.term.Sum()
-		if anyway != nil {
-			s.robust[trial][t].Add(s.v.term.Terms(len(weights)), anyway, weights)
-		}
+		s.robust[trial][t] -= s.v.robust(anyway, weights)
 	}
 	return nil
 }
@@ -53,21 +46,16 @@ func scaled(by float64, values []float64) []float64 {
 	return out
 }
 
-// best returns the sums of each trial at its best temperature, with the cost of this temperature, and the robust ones; without
-// noise around the function both are the same.
+// best returns the sums of each trial at its best temperature, with the cost of this temperature.
 func (s *trialSums) best() (values, robust []float64) {
-	for i, plain := range s.values {
-		chosen := slices.Clone(plain)
+	for i := range s.values {
 		for t, temperature := range s.v.temperatures {
-			if likelihood.Noisy(s.v.lik) {
-				chosen[t] = -s.robust[i][t].Mean(s.v.held)
-			}
 			cost := calibrate.TemperatureCost(temperature) / float64(s.v.held)
-			plain[t] += cost
-			chosen[t] += cost
+			s.values[i][t] += cost
+			s.robust[i][t] += cost
 		}
-		at := kernel.Least(chosen)
-		values, robust = append(values, plain[at]), append(robust, chosen[at])
+		at := kernel.Least(s.robust[i])
+		values, robust = append(values, s.values[i][at]), append(robust, s.robust[i][at])
 	}
 	return values, robust
 }

@@ -181,7 +181,7 @@ func (j *packing[T]) packPixels(w *workspace[T], b placeBlock, row, rows int, st
 	for i := range b.images {
 		src := from(w.a, i*p.channels*p.channelSize(p.chunk))
 		if p.inPlace() {
-			src = j.image(b.image+i)[row*p.cols.places:]
+			src = j.image(b.image + i)[row*p.cols.places:]
 		}
 		for k := 0; k < len(steps); k += packedRun {
 			run := steps[k:min(k+packedRun, len(steps))]

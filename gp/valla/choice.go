@@ -32,8 +32,8 @@ func (n *natural) compare(ctx context.Context) (values, choice []float64, err er
 // follows these variances falls and becomes narrow below the best σ₀.
 const settled = 0.05
 
-// validate implements train.Config.Validate: it compares the rungs and moves the ladder
-// around the best scale. The result is the value of the best rung before the move.
+// validate implements train.Config.Validate: it compares the rungs, of which the best one leads, and aims the ladder at it.
+// The result is the value of the best rung.
 func (n *natural) validate(ctx context.Context) (float64, error) {
 	values, choice, err := n.compare(ctx)
 	if err != nil {
@@ -41,28 +41,28 @@ func (n *natural) validate(ctx context.Context) (float64, error) {
 	}
 	best := n.ladder.choose(choice)
 	if done, all := n.ladder.numbers.Done, n.loop.Iterations; float64(done) >= settled*float64(all) {
-		n.ladder.climb(choice, leastStep(done, all))
+		n.ladder.aim(choice, leastStep(done, all))
 	}
 	return values[best], nil
 }
 
-// search moves the ladder between validations, at most once after the same number of steps.
-// With validation examples it scans before the first step. Without any it compares the
-// objectives, as often as a validation would take place.
+// search moves the ladder before a step. With validation examples it scans before the first step, and later moves the ladder
+// where a validation has aimed it. Without any it compares the objectives as often as a validation would take place, at most once after the
+// same number of steps.
 func (n *natural) search(ctx context.Context, done int) error {
-	cfg := n.loop
+	l, cfg := n.ladder, n.loop
 	switch {
-	case n.ladder.rungs() == 1:
+	case l.rungs() == 1:
 		return nil
 	case n.check != nil && done == 0:
 		return n.scan(ctx)
-	case n.check != nil || done == 0 || done%cfg.ValidateEvery != 0 || n.ladder.numbers.Searched == done:
-		return nil
+	case n.check == nil && done > 0 && done%cfg.ValidateEvery == 0 && l.numbers.Searched != done:
+		choice := append([]float64(nil), l.losses.Float64s()[:l.rungs()]...)
+		l.choose(choice)
+		l.aim(choice, leastStep(done, cfg.Iterations))
+		l.numbers.Searched = done
 	}
-	choice := append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...)
-	n.ladder.choose(choice)
-	n.ladder.climb(choice, leastStep(done, cfg.Iterations))
-	n.ladder.numbers.Searched = done
+	l.climb()
 	return nil
 }
 

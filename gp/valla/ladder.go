@@ -51,10 +51,14 @@ type rungNumbers struct {
 	Lead     int     // the leading rung
 	Few      bool    // only the first fewRungs are left, see climb
 	Step     float64 // log of the ratio of neighbouring scales
+	Next     *place  // where the rungs move to before the next step; nil where they stay
 	Change   float64 // Σ ρ since the spectra were computed
 	Searched int     // steps made at the last search
 	Done     int     // steps made
 }
+
+// place is where rungs lie: log σ₀ of the middle one, and the log of the ratio of neighbouring scales.
+type place struct{ Middle, Step float64 }
 
 const (
 	// fewRungs and manyRungs are how many rungs there are where σ₀ is free: a middle, and one
@@ -286,26 +290,35 @@ func (l *ladder) choose(values []float64) int {
 	return best
 }
 
-// climb moves the rungs around the best one. If the best one has neighbours on both sides,
-// climb moves them around the lowest point of the parabola through the three and halves the
-// step, which is the log of the ratio of scales; the ratio does not fall below least. A ladder that
-// has become narrow keeps few rungs. New rungs interpolate the arrays of the old ones.
-func (l *ladder) climb(values []float64, least float64) {
+// aim says where the rungs move to before the next step: around the best one. If the best one has neighbours on both sides,
+// they move around the lowest point of the parabola through the three, with half the step, which is the log of the ratio of
+// scales; the ratio does not fall below least. Until then the ladder stays as it was compared, so that a state that is kept is
+// the state that has been compared.
+func (l *ladder) aim(values []float64, least float64) {
 	if l.rungs() == 1 {
 		return
 	}
-	best, step := l.lead(), l.numbers.Step
-	middle := l.logStd.Float64s()[best]
-	first, narrower := l.logStd.Float64s()[0], step
+	best := l.lead()
+	to := place{l.logStd.Float64s()[best], l.numbers.Step}
 	if best > 0 && best < l.rungs()-1 {
-		middle += step * vertex(values[best-1], values[best], values[best+1])
-		narrower = max(step/2, math.Log(least))
+		to.Middle += to.Step * vertex(values[best-1], values[best], values[best+1])
+		to.Step = max(to.Step/2, math.Log(least))
 	}
 	limit := math.Log(farthest)
-	middle = min(max(middle, l.start-limit), l.start+limit)
-	old := l.rungs()
-	l.numbers.Few = l.numbers.Few || narrower <= math.Log(middleStep)
-	l.place(middle, narrower)
+	to.Middle = min(max(to.Middle, l.start-limit), l.start+limit)
+	l.numbers.Next = &to
+}
+
+// climb moves the rungs to where aim says. A ladder that has become narrow keeps few rungs. New rungs interpolate the arrays of
+// the old ones.
+func (l *ladder) climb() {
+	to := l.numbers.Next
+	if to == nil {
+		return
+	}
+	old, first, step := l.rungs(), l.logStd.Float64s()[0], l.numbers.Step
+	l.numbers.Next, l.numbers.Few = nil, l.numbers.Few || to.Step <= math.Log(middleStep)
+	l.place(to.Middle, to.Step)
 	at := make([]float64, l.rungs()) // of the new rungs, in old ones
 	for i := range at {
 		at[i] = (l.logStd.Float64s()[i] - first) / step

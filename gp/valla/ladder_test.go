@@ -20,7 +20,8 @@ func TestLadderFindsTheBestScale(t *testing.T) {
 				values[i] = d*d + 0.1*d*d*d*d
 			}
 			l.choose(values)
-			l.climb(values, lastStep)
+			l.aim(values, lastStep)
+			l.climb()
 		}
 		if got := math.Exp(l.logStd.Float64s()[l.lead()]); math.Abs(math.Log(got/best)) > math.Log(lastStep) {
 			t.Errorf("from %g: σ₀ %g, want %g", start, got, best)
@@ -41,7 +42,8 @@ func TestLadderInherits(t *testing.T) {
 	if best := l.choose(values); best != 3 {
 		t.Fatalf("rung %d", best)
 	}
-	l.climb(values, lastStep)
+	l.aim(values, lastStep)
+	l.climb()
 	// The rungs, 2 steps on either side of 3 in half steps: 2, 2.5, 3, 3.5, 4.
 	fixture.Close(t, "T", l.t.Float64s(), []float64{2, 2.5, 3, 3.5, 4}, 1e-14)
 	fixture.Close(t, "likelihood", l.noise.Float64s(), []float64{20, 25, 30, 35, 40}, 1e-14)
@@ -57,7 +59,8 @@ func TestLadderNarrows(t *testing.T) {
 	for k, want := range []int{manyRungs, manyRungs, fewRungs, fewRungs} {
 		values := []float64{9, 4, 1, 4, 9}[(manyRungs-l.rungs())/2:][:l.rungs()]
 		l.choose(values)
-		l.climb(values, middleStep)
+		l.aim(values, middleStep)
+		l.climb()
 		if l.rungs() != want || l.lead() != want/2 {
 			t.Fatalf("climb %d: %d rungs, rung %d leading, want %d", k, l.rungs(), l.lead(), want)
 		}
@@ -72,7 +75,8 @@ func TestLadderOfOne(t *testing.T) {
 	l := newLadder(2, 1, -1, nil)
 	l.natural(0)[0] = 7
 	l.choose([]float64{3})
-	l.climb([]float64{3}, lastStep)
+	l.aim([]float64{3}, lastStep)
+	l.climb()
 	if l.logStd.Float64s()[0] != -1 || l.natural(0)[0] != 7 || l.lead() != 0 {
 		t.Errorf("%v", l)
 	}

@@ -7,17 +7,88 @@ import (
 	"github.com/go-valla/valla/gp"
 )
 
-// TestRobust: rows near their means count as they are up to 1/n, and a row costs at most log(n+1) more than with its best
-// variance, however far out it lies.
-func TestRobust(t *testing.T) {
-	const rows = 99
-	near := gp.Robust([]float64{-1, -2, -50}, []float64{-6, -6, -6}, []float64{0.5, 0.25, 0}, rows)
-	if want := -1.0; math.Abs(near-want) > 0.01 {
-		t.Errorf("%g, want %g and less than 1/100 more", near, want)
+// robust returns the log density of rows with equal weights, which are added in two parts.
+func robust(logP, anyway []float64) float64 {
+	var r gp.Robust
+	weights := make([]float64, len(logP))
+	for i := range weights {
+		weights[i] = 1 / float64(len(logP))
 	}
-	for _, logP := range []float64{-100, -1e6, math.Inf(-1)} {
-		if got, want := gp.Robust([]float64{logP}, []float64{-6}, []float64{1}, rows), -6-math.Log(rows+1); math.Abs(got-want) > 1e-9 {
-			t.Errorf("log density %g counts as %g, want %g", logP, got, want)
+	cut := len(logP) / 3
+	r.Add(logP[:cut], anyway[:cut], weights[:cut])
+	r.Add(logP[cut:], anyway[cut:], weights[cut:])
+	return float64(len(logP)) * r.Mean(len(logP))
+}
+
+// TestRobust: the log density is the log of the sum that defines it.
+func TestRobust(t *testing.T) {
+	logP, anyway := []float64{-1, -2.5, -0.5, -7, -1.2, -3}, []float64{-6, -5, -6, -4, -6.5, -5.5}
+	sum, mean := 0.0, 0.0
+	for i, p := range logP {
+		sum += p
+		mean += math.Exp(anyway[i]-p) / 6
+	}
+	if got, want := robust(logP, anyway), sum+math.Log((1+mean)/2); math.Abs(got-want) > 1e-12 {
+		t.Errorf("%g, want %g", got, want)
+	}
+}
+
+// TestOneRowAnywhere: rows cost at most log 2n more than without one of them, up to 100 lower than it might be. What is beyond
+// counts, and so does a second row.
+func TestOneRowAnywhere(t *testing.T) {
+	const rows = 40
+	logP, anyway := make([]float64, rows), make([]float64, rows)
+	for i := range logP {
+		logP[i], anyway[i] = -1, -6
+	}
+	near := robust(logP, anyway)
+	if math.Abs(near+rows+math.Ln2) > 0.01 {
+		t.Errorf("near rows count %g, want %g", near, -rows-math.Ln2)
+	}
+	for far, want := range map[float64]float64{
+		-50: 1 - rows - 6 - math.Log(2*rows), -100: 1 - rows - 6 - math.Log(2*rows),
+		-1000: 1 - rows - 1000 + 100 - math.Ln2, math.Inf(-1): 1 - rows - 1e9 + 100 - math.Ln2,
+	} {
+		logP[7] = far
+		if got := robust(logP, anyway); math.Abs(got-want) > 1e-6*math.Abs(want) {
+			t.Errorf("with a log density of %g %g, want %g", far, got, want)
 		}
+	}
+	logP[7], logP[8] = -100, -100
+	if got := robust(logP, anyway); math.Abs(got-(2-rows-100-6-math.Log(rows))) > 0.01 {
+		t.Errorf("two far rows count %g", got)
+	}
+}
+
+// TestRobustOfNoRows: nothing costs nothing.
+func TestRobustOfNoRows(t *testing.T) {
+	var r gp.Robust
+	r.Add([]float64{-3}, []float64{-1}, []float64{0})
+	if got := r.Mean(5); got != 0 {
+		t.Errorf("%g", got)
+	}
+}
+
+// TestManyFarRows: a tenth of 1,000 rows at eight standard deviations of a small variance choose a large one, as by plain
+// densities: they are no single row, and are not passed over.
+func TestManyFarRows(t *testing.T) {
+	const rows, far, z = 1000, 100, 8.0
+	density := func(variance float64) []float64 {
+		logP := make([]float64, rows)
+		for i := range logP {
+			if logP[i] = -math.Log(variance) / 2; i < far {
+				logP[i] -= z * z / 2 / variance
+			}
+		}
+		return logP
+	}
+	anyway := density(1)
+	for _, v := range gp.AnyVariance {
+		for i, p := range density(1 + v) {
+			anyway[i] = max(anyway[i], p)
+		}
+	}
+	if small, large := robust(density(1), anyway), robust(density(9), anyway); small > large-1000 {
+		t.Errorf("log density %g of the small variance, %g of the large one", small, large)
 	}
 }

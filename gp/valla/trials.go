@@ -1,15 +1,20 @@
 package valla
 
 import (
+	"slices"
+
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
 // trialSums are sums over the examples of a validation, for each trial.
 type trialSums struct {
-	v              *validation
-	values, robust [][]float64 // negative log predictive densities at each temperature, and the robust ones
-	left, prior    []float64   // variances, and the prior's variances
+	v           *validation
+	values      [][]float64   // negative log predictive densities at each temperature
+	robust      [][]gp.Robust // densities that choose σ₀, where there is noise around the function
+	left, prior []float64     // variances, and the prior's variances
 }
 
 // newSums returns sums of trials before the first example.
@@ -17,7 +22,7 @@ func (v *validation) newSums(trials int) trialSums {
 	s := trialSums{v: v, left: make([]float64, trials), prior: make([]float64, trials)}
 	for range trials {
 		s.values = append(s.values, make([]float64, len(v.temperatures)))
-		s.robust = append(s.robust, make([]float64, len(v.temperatures)))
+		s.robust = append(s.robust, make([]gp.Robust, len(v.temperatures)))
 	}
 	return s
 }
@@ -34,7 +39,9 @@ func (s *trialSums) add(trial int, params, y, mean, variance, weights, anyway []
 			return err
 		}
 		s.values[trial][t] -= s.v.term.Sum()
-		s.robust[trial][t] -= s.v.robust(anyway, weights)
+		if anyway != nil {
+			s.robust[trial][t].Add(s.v.term.Terms(len(weights)), anyway, weights)
+		}
 	}
 	return nil
 }
@@ -46,16 +53,21 @@ func scaled(by float64, values []float64) []float64 {
 	return out
 }
 
-// best returns the sums of each trial at its best temperature, with the cost of this temperature.
+// best returns the sums of each trial at its best temperature, with the cost of this temperature, and the robust ones; without
+// noise around the function both are the same.
 func (s *trialSums) best() (values, robust []float64) {
-	for i := range s.values {
+	for i, plain := range s.values {
+		chosen := slices.Clone(plain)
 		for t, temperature := range s.v.temperatures {
+			if likelihood.Noisy(s.v.lik) {
+				chosen[t] = -s.robust[i][t].Mean(s.v.held)
+			}
 			cost := calibrate.TemperatureCost(temperature) / float64(s.v.held)
-			s.values[i][t] += cost
-			s.robust[i][t] += cost
+			plain[t] += cost
+			chosen[t] += cost
 		}
-		at := kernel.Least(s.robust[i])
-		values, robust = append(values, s.values[i][at]), append(robust, s.robust[i][at])
+		at := kernel.Least(chosen)
+		values, robust = append(values, plain[at]), append(robust, chosen[at])
 	}
 	return values, robust
 }

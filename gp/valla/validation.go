@@ -20,13 +20,14 @@ import (
 // validation evaluates all rungs on examples held out: all examples, or some examples that are drawn
 // as mini-batches are, once for all validations.
 type validation struct {
-	held  int             // how many examples are held out
-	x     *tensor.Dense   // inputs of the examples that are evaluated, [n,…]
-	y     []float64       // targets of these examples, [n,W·C]
-	add   []float64       // variances that are added to the layer's, [n,C]
-	share []float64       // weights [n], which sum to about 1
-	each  *graph.Batched  // network, the diagonals of κ̂, and k̂
-	term  *steps.DataTerm // the log predictive density, α = 1
+	held  int                   // how many examples are held out
+	lik   likelihood.Likelihood // of the fit
+	x     *tensor.Dense         // inputs of the examples that are evaluated, [n,…]
+	y     []float64             // targets of these examples, [n,W·C]
+	add   []float64             // variances that are added to the layer's, [n,C]
+	share []float64             // weights [n], which sum to about 1
+	each  *graph.Batched        // network, the diagonals of κ̂, and k̂
+	term  *steps.DataTerm       // the log predictive density, α = 1
 
 	temperatures []float64 // of the logits of classes, which each trial is compared at; 1 alone where there are none
 }
@@ -48,7 +49,7 @@ func (v *validation) bound(n *natural) int {
 // newValidation draws the examples and compiles the network, the kernel and the likelihood.
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
-	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), temperatures: n.temperatures()}
+	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), lik: n.lik, temperatures: n.temperatures()}
 	each, size, err := n.evaluation(held.X.Shape()[1:], held.N())
 	if err != nil {
 		return nil, err
@@ -134,14 +135,6 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	passOver(values, s.left, s.prior, digits*rounding(n.dt))
 	passOver(robust, s.left, s.prior, digits*rounding(n.dt))
 	return values, robust, nil
-}
-
-// robust returns the sum over rows of weights [n] times the log densities that choose σ₀, from those that were computed last.
-func (v *validation) robust(anyway, weights []float64) float64 {
-	if anyway == nil {
-		return v.term.Sum()
-	}
-	return gp.Robust(v.term.Terms(len(weights)), anyway, weights, v.held)
 }
 
 // anyway returns the largest log density [n] of targets y [n,W·C] with any variance of the latent function, to which the

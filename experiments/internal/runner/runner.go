@@ -19,6 +19,10 @@ import (
 // results.
 const resultVersion = 2
 
+// naturalVersion is part of the hashes of fits by natural gradients. It has to change when the same settings give other results
+// of these fits.
+const naturalVersion = 2
+
 // Run computes the missing cells of an experiment, one after the other. It skips finished
 // cells, and it continues interrupted fits from their checkpoints. If ctx ends first, it
 // returns an error that wraps ctx's.
@@ -173,6 +177,9 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 		own, err := completed(v.Settings)
 		if err != nil {
 			return nil, err
+		}
+		if own["optimizer"] == "natural" {
+			own["version"] = naturalVersion
 		}
 		for name, value := range map[string]string{"law": row.Law, "likelihood": row.Likelihood} {
 			if value == "" || value == law.Gaussian { // the key of the Gaussian is absent, as in published cells

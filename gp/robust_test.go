@@ -26,37 +26,44 @@ func TestRobust(t *testing.T) {
 	sum, mean := 0.0, 0.0
 	for i, p := range logP {
 		sum += p
-		mean += math.Exp(anyway[i]-p) / 6
+		mean += max(1, math.Exp(anyway[i]-p)) / 6
 	}
 	if got, want := robust(logP, anyway), sum+math.Log((1+mean)/2); math.Abs(got-want) > 1e-12 {
 		t.Errorf("%g, want %g", got, want)
 	}
 }
 
-// TestOneRowAnywhere: rows cost at most log 2n more than without one of them, up to 100 lower than it might be. What is beyond
-// counts, and so does a second row.
+// TestOneRowAnywhere: rows near their means count as they are, and one row that is far costs log 2n more than it must,
+// up to 100 lower than it might be. What is beyond counts, and so does a second row.
 func TestOneRowAnywhere(t *testing.T) {
 	const rows = 40
 	logP, anyway := make([]float64, rows), make([]float64, rows)
 	for i := range logP {
 		logP[i], anyway[i] = -1, -6
 	}
-	near := robust(logP, anyway)
-	if math.Abs(near+rows+math.Ln2) > 0.01 {
-		t.Errorf("near rows count %g, want %g", near, -rows-math.Ln2)
-	}
+	cost := math.Log(2 * rows)
 	for far, want := range map[float64]float64{
-		-50: 1 - rows - 6 - math.Log(2*rows), -100: 1 - rows - 6 - math.Log(2*rows),
-		-1000: 1 - rows - 1000 + 100 - math.Ln2, math.Inf(-1): 1 - rows - 1e9 + 100 - math.Ln2,
+		-1: -rows, -50: 1 - rows - 6 - cost, -100: 1 - rows - 6 - cost, -1000: 1 - rows - 1000 + 100 - cost, math.Inf(-1): math.Inf(-1),
 	} {
 		logP[7] = far
-		if got := robust(logP, anyway); math.Abs(got-want) > 1e-6*math.Abs(want) {
+		if got := robust(logP, anyway); got != want && !(math.Abs(got-want) < 1e-9*rows) {
 			t.Errorf("with a log density of %g %g, want %g", far, got, want)
 		}
 	}
 	logP[7], logP[8] = -100, -100
-	if got := robust(logP, anyway); math.Abs(got-(2-rows-100-6-math.Log(rows))) > 0.01 {
+	if got := robust(logP, anyway); math.Abs(got-(2-rows-100-6-math.Log(rows))) > 1e-9 {
 		t.Errorf("two far rows count %g", got)
+	}
+}
+
+// TestRobustWithoutNoise: where there is next to no noise, any variance of the noise's size is none for the row, and the rows
+// count as they are.
+func TestRobustWithoutNoise(t *testing.T) {
+	logP := []float64{-10, -1e9, -9}
+	for _, anyway := range []float64{-1e26, math.Inf(-1), math.NaN()} {
+		if got, want := robust(logP, []float64{anyway, anyway, anyway}), -19-1e9; math.Abs(got-want) > 1e-3 {
+			t.Errorf("with log densities of %g anyway %g, want %g", anyway, got, want)
+		}
 	}
 }
 

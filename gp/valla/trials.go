@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -13,7 +12,7 @@ import (
 type trialSums struct {
 	v           *validation
 	values      [][]float64   // negative log predictive densities at each temperature
-	robust      [][]gp.Robust // densities that choose σ₀, where there is noise around the function
+	robust      [][]gp.Robust // densities that choose σ₀, where the choice is robust
 	left, prior []float64     // variances, and the prior's variances
 }
 
@@ -53,13 +52,13 @@ func scaled(by float64, values []float64) []float64 {
 	return out
 }
 
-// best returns the sums of each trial at its best temperature, with the cost of this temperature, and the robust ones; without
-// noise around the function both are the same.
+// best returns the sums of each trial at its best temperature, with the cost of this temperature, and the robust ones, which are
+// the same where the choice is not robust.
 func (s *trialSums) best() (values, robust []float64) {
 	for i, plain := range s.values {
 		chosen := slices.Clone(plain)
 		for t, temperature := range s.v.temperatures {
-			if likelihood.Noisy(s.v.lik) {
+			if s.v.robust() {
 				chosen[t] = -s.robust[i][t].Mean(s.v.held)
 			}
 			cost := calibrate.TemperatureCost(temperature) / float64(s.v.held)

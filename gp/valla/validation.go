@@ -96,10 +96,10 @@ func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, in
 // σ₀ by next to nothing.
 const indifferent = 10.0
 
-// values returns the mean negative log predictive density of each trial, +Inf for a σ₀ so
-// large that rounding hides the variance, and the robust values by which σ₀ is chosen, see [gp.Robust]. Without noise
-// around the function, as with classes, both are the same: a row that is wrong and sure counts. A trial that may have a
-// temperature has the best one, with its cost.
+// values returns the mean negative log predictive density of each trial, +Inf for a σ₀ so large that rounding hides the
+// variance, and the robust values by which σ₀ is chosen, see [gp.Robust]. With many rows, and without noise around the
+// function, as with classes, both are the same: a row that is wrong and sure counts. A trial that may have a temperature has the
+// best one, with its cost.
 func (v *validation) values(ctx context.Context, n *natural, trials []trial) (values, robust []float64, err error) {
 	v.each.Refresh()
 	s := v.newSums(len(trials))
@@ -107,7 +107,7 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	err = v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
 		y, add, share := v.y[first*width:(first+rows)*width], v.add[first*c:(first+rows)*c], v.share[first:first+rows]
-		anyway, err := v.anyway(n.lik, trials[0].params, y, mean, add, share)
+		anyway, err := v.anyway(trials[0].params, y, mean, add, share)
 		if err != nil {
 			return err
 		}
@@ -137,13 +137,17 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	return values, robust, nil
 }
 
+// robust reports whether one row may lie anywhere when σ₀ is chosen, see [gp.Robust]: where there is noise around the function
+// and few rows are held out.
+func (v *validation) robust() bool { return likelihood.Noisy(v.lik) && v.held <= gp.RobustRows }
+
 // anyway returns the largest log density [n] of targets y [n,W·C] with any variance of the latent function, to which the
-// variances add [n,C] are added; nil without noise around the function.
-func (v *validation) anyway(lik likelihood.Likelihood, params, y, mean, add, share []float64) (best []float64, err error) {
-	if !likelihood.Noisy(lik) {
+// variances add [n,C] are added; nil where the choice of σ₀ is not robust.
+func (v *validation) anyway(params, y, mean, add, share []float64) (best []float64, err error) {
+	if !v.robust() {
 		return nil, nil
 	}
-	unit, q := cmp.Or(likelihood.NoiseVariance(lik), 1), make([]float64, len(mean))
+	unit, q := cmp.Or(likelihood.NoiseVariance(v.lik), 1), make([]float64, len(mean))
 	for _, times := range gp.AnyVariance {
 		for i := range q {
 			q[i] = times*(unit+add[i]) + add[i]

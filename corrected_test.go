@@ -66,6 +66,18 @@ func TestMeanCorrected(t *testing.T) {
 	}
 }
 
+// TestCorrectable: a fit beside which a corrected mean would be much better says so, from a sample of its rows where there are many.
+func TestCorrectable(t *testing.T) {
+	net, _ := trained(t)
+	for _, rows := range []int{200, correctableRows + 1000} {
+		m := fit(t, net, away(rows, 1), FitOptions{Settings: &vallagp.Settings{Inducing: 8, Iterations: 10}, Law: "gaussian"})
+		notes := m.History[len(m.History)-1].Notes
+		if !slices.ContainsFunc(notes, func(s string) bool { return strings.HasPrefix(s, "With a corrected mean") }) {
+			t.Errorf("%d rows: notes %q", rows, notes)
+		}
+	}
+}
+
 // TestMeanCorrectedUpdate: rows can be added to the mean and to the covariance of SFR.
 func TestMeanCorrectedUpdate(t *testing.T) {
 	net, _ := trained(t)

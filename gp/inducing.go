@@ -101,10 +101,13 @@ func centred(x *tensor.Dense, rows []int, m int, init data.KMeansInit, rng *rand
 // SampleRows returns rows of x [N,…]. If x has more than most rows SampleRows draws most rows
 // without repetition. Otherwise SampleRows returns all rows in their order.
 func SampleRows(x *tensor.Dense, most int, rng *rand.Rand) *tensor.Dense {
-	n := x.Shape()[0]
-	rows := dense.Indices(n)
+	return data.TakeRows(x, sampleRows(x.Shape()[0], most, rng))
+}
+
+// sampleRows returns the numbers of the rows that [SampleRows] takes of n rows.
+func sampleRows(n, most int, rng *rand.Rand) []int {
 	if n > most {
-		rows = rng.Perm(n)[:most]
+		return rng.Perm(n)[:most]
 	}
-	return data.TakeRows(x, rows)
+	return dense.Indices(n)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/data"
@@ -71,6 +72,11 @@ func (e Examples) N() int { return e.X.Shape()[0] }
 // Rows returns the examples with the given numbers, as a copy.
 func (e Examples) Rows(rows []int) Examples {
 	return Examples{data.TakeRows(e.X, rows), data.TakeRows(e.Y, rows)}
+}
+
+// Sample returns most examples, drawn without repetition, or all examples in their order where there are no more.
+func (e Examples) Sample(most int, rng *rand.Rand) Examples {
+	return e.Rows(sampleRows(e.N(), most, rng))
 }
 
 // Labels returns the class of each example, the largest target of its row.

@@ -97,7 +97,7 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e := sampled(n.p.Train, min(scanned, max(1, scannedOutputs/n.outputs)), n.r.Seed, scanStream)
+	e := n.p.Train.Sample(min(scanned, max(1, scannedOutputs/n.outputs)), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
 	n.check.each.Refresh()
 	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
 	if err != nil {
@@ -120,14 +120,6 @@ func (n *natural) scan(ctx context.Context) error {
 	best := kernel.Least(few.choice(robust, trials))
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
-}
-
-// sampled returns at most most rows of examples, drawn from a random stream of a seed.
-func sampled(e gp.Examples, most int, seed, stream uint64) gp.Examples {
-	rows := func(t *tensor.Dense) *tensor.Dense {
-		return gp.SampleRows(t, most, rand.New(rand.NewPCG(seed, stream)))
-	}
-	return gp.Examples{X: rows(e.X), Y: rows(e.Y)}
 }
 
 // curvature returns T [M,M] of examples with a weight, where each computes the network, κ̂

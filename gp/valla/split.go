@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
@@ -49,7 +50,7 @@ func (f *fitting) split(ctx context.Context) error {
 	if !f.splits() {
 		return nil
 	}
-	e := sampled(f.p.Train, maxSplit, f.r.Seed, splitStream)
+	e := f.p.Train.Sample(maxSplit, rand.New(rand.NewPCG(f.r.Seed, splitStream)))
 	noise := gp.ScatterOf(f.lik, graph.Floats(e.Y), f.p.Outputs())
 	root, scatter, err := f.post.evidenceRoot(ctx, e.X, noise, float64(f.p.All())/float64(e.N()))
 	if err != nil {

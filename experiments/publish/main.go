@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-valla/valla/experiments/internal/report"
 	"github.com/go-valla/valla/experiments/internal/result"
@@ -53,11 +54,18 @@ func publish(root, add string) error {
 }
 
 // takeOver writes the files of all experiments with the cells below a folder, which stand
-// instead of those that were there.
+// instead of those of the same place in the same table, whatever their settings.
 func takeOver(dir, add string, known []report.Known) error {
 	cells, err := read(dir, known)
 	if err != nil {
 		return err
+	}
+	runs, _, err := result.ReadAll(add) // report.New names what is damaged
+	if err != nil {
+		return err
+	}
+	for _, f := range runs {
+		cells = slices.DeleteFunc(cells, func(c *result.Cell) bool { return slices.ContainsFunc(f.Done, c.Repeats) })
 	}
 	r, err := report.New(add, known, cells...)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -85,7 +86,7 @@ func content(t *testing.T, path string) []byte {
 	return text
 }
 
-// Cells of a run are taken over once: instead of those with the same settings, beside the others.
+// Cells of a run are taken over once: instead of those of the same row and seed, whatever their settings, beside the others.
 func TestTakeOver(t *testing.T) {
 	root, runs := t.TempDir(), t.TempDir()
 	dir := filepath.Join(root, "experiments", "results")
@@ -99,8 +100,11 @@ func TestTakeOver(t *testing.T) {
 	for i, rows := range [][]string{{"MAP", "LLA"}, {"LLA", "ELLA 5"}} {
 		plan := result.Plan{Experiment: "toy", Profile: "full", Data: []string{"toy1d"}}
 		for _, row := range rows {
-			c := &result.Cell{Experiment: "toy", Profile: "full", ID: result.ID{Data: "toy1d", Method: "m", Row: row, Hash: "h"},
-				Scores: map[string]result.Scores{"": {"NLL": result.Number(i)}}}
+			c := &result.Cell{
+				Experiment: "toy", Profile: "full", ID: result.ID{Data: "toy1d", Method: "m", Row: row, Hash: fmt.Sprint("h", i)},
+				Settings: fmt.Appendf(nil, `[2,"toy1d","x",0,{},{},{},"m",{"row":%q,"version":%d},"",0]`, row, i),
+				Scores:   map[string]result.Scores{"": {"NLL": result.Number(i)}},
+			}
 			if err := f.Write(c); err != nil {
 				t.Fatal(err)
 			}

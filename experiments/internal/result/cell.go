@@ -108,6 +108,12 @@ type Cell struct {
 	key string // what Key found in the settings
 }
 
+// Repeats reports whether c has the place of another cell in its table: the row of the same name of the same data set under the
+// same profile, and the same seed. The settings may differ.
+func (c *Cell) Repeats(other *Cell) bool {
+	return other != nil && c.Experiment == other.Experiment && c.Profile == other.Profile && c.Data == other.Data && c.Row == other.Row && c.Seed == other.Seed
+}
+
 // Busy is the limit of cells that were refused because the machine had too little memory left. No
 // run has this limit, so that every run tries them again.
 const Busy = -1

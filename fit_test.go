@@ -34,8 +34,9 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 	for _, optimizer := range []string{"natural", "adam"} {
 		for _, dt := range bothTypes {
 			o, s := quickTrain(), quickFit()
-			o.Network.Dtype, s.Optimizer, s.Patience = dt.String(), optimizer, new(0) // all steps are made
-			wider := 2.0                                                              // the least ratio of the variances outside and amid the data
+			o.Network.Dtype, s.Optimizer = dt.String(), optimizer
+			s.Patience = new(0) // all steps are made
+			wider := 2.0        // the least ratio of the variances outside and amid the data
 			if optimizer == "adam" {
 				s.Iterations, wider = 300, 4
 			}

@@ -28,7 +28,7 @@ func checkMean(name string) error {
 // A corrected mean is tried beside a fit where it is planned to take no longer than the fit, or than correctableSeconds, and it
 // is recommended where the root mean squared error of held-out rows is at most correctableRMSE times the network's: less of a gain
 // is seldom worth another mean, see docs/honest.md#corrected-means. The trial takes a random sample of correctableRows training
-// rows, which comes near enough to a mean of all rows, from the random stream correctableStream of the fit's seed.
+// rows, from the random stream correctableStream of the fit's seed: it may miss a gain that a mean of all rows has.
 const (
 	correctableSeconds, correctableRMSE = 1, 0.7
 	correctableRows, correctableStream  = 5000, 11

@@ -74,7 +74,7 @@ func (e Examples) Rows(rows []int) Examples {
 	return Examples{data.TakeRows(e.X, rows), data.TakeRows(e.Y, rows)}
 }
 
-// Sample returns most examples, drawn without repetition, or all examples in their order where there are no more.
+// Sample returns at most the given number of examples, drawn without repetition, or all examples in their order, as [SampleRows] does.
 func (e Examples) Sample(most int, rng *rand.Rand) Examples {
 	return e.Rows(sampleRows(e.N(), most, rng))
 }

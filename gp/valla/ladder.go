@@ -48,17 +48,17 @@ func (a *ahead) forget() { a.t[0] = math.NaN() }
 
 // rungNumbers are the part of a ladder that is not arrays.
 type rungNumbers struct {
-	Lead     int     // the leading rung
-	Few      bool    // only the first fewRungs are left, see climb
-	Step     float64 // log of the ratio of neighbouring scales
-	Next     *place  // where the rungs move to before the next step; nil where they stay
-	Change   float64 // Σ ρ since the spectra were computed
-	Searched int     // steps made at the last search
-	Done     int     // steps made
+	Lead     int       // the leading rung
+	Few      bool      // only the first fewRungs are left, see climb
+	Step     float64   // log of the ratio of neighbouring scales
+	Next     *position // where the rungs move to before the next step; nil where they stay
+	Change   float64   // Σ ρ since the spectra were computed
+	Searched int       // steps made at the last search
+	Done     int       // steps made
 }
 
-// place is where rungs lie: log σ₀ of the middle one, and the log of the ratio of neighbouring scales.
-type place struct{ Middle, Step float64 }
+// position is where rungs lie: log σ₀ of the middle one, and the log of the ratio of neighbouring scales.
+type position struct{ Middle, Step float64 }
 
 const (
 	// fewRungs and manyRungs are how many rungs there are where σ₀ is free: a middle, and one
@@ -299,7 +299,7 @@ func (l *ladder) aim(values []float64, least float64) {
 		return
 	}
 	best := l.lead()
-	to := place{l.logStd.Float64s()[best], l.numbers.Step}
+	to := position{l.logStd.Float64s()[best], l.numbers.Step}
 	if best > 0 && best < l.rungs()-1 {
 		to.Middle += to.Step * vertex(values[best-1], values[best], values[best+1])
 		to.Step = max(to.Step/2, math.Log(least))

@@ -20,7 +20,7 @@ import (
 const resultVersion = 2
 
 // naturalVersion is part of the hashes of fits by natural gradients. It has to change when the same settings give other results
-// of these fits.
+// of these fits. Cells without it have states that were kept after the ladder of σ₀ had moved.
 const naturalVersion = 2
 
 // Run computes the missing cells of an experiment, one after the other. It skips finished

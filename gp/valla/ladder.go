@@ -52,7 +52,7 @@ type rungNumbers struct {
 	Few      bool      // only the first fewRungs are left, see climb
 	Step     float64   // log of the ratio of neighbouring scales
 	Next     *position // where the rungs move to before the next step; nil where they stay
-	Change   float64   // Σ ρ since the spectra were computed
+	Change   float64   // what T has changed since the spectra were computed; from 1 on it is too much
 	Searched int       // steps made at the last search
 	Done     int       // steps made
 }
@@ -79,9 +79,10 @@ const (
 	farthest = 1e4
 	// noisePace is how much faster the likelihood's parameters, which are logs, go than Z.
 	noisePace = 2.0
-	// stale bounds the change of T, as a sum of ρ, after which its spectra are computed
-	// anew. They are also computed anew after a bounded step.
-	stale = 0.02
+	// A step takes ρ over mostRates, and its length over mostLengths M, of what its spectra tolerate. On six small tables the scores
+	// with 100 and with 20 inducing points are those of spectra at each step. With four times mostLengths the NLL of Boston
+	// is worse by .06 ± .03 and of Power by .019 ± .006, and without mostRates a fit does not come to rest.
+	mostRates, mostLengths = 0.25, 0.08
 )
 
 // nameNoise is the array of the likelihood's parameters of all rungs.
@@ -140,10 +141,12 @@ func (l *ladder) rungs() int {
 }
 
 // outdate makes the next step compute the spectra anew.
-func (l *ladder) outdate() { l.numbers.Change = 1 } // more than stale
+func (l *ladder) outdate() { l.numbers.Change = 1 }
 
-// stale says whether T has changed too much for the spectra as last computed.
-func (l *ladder) stale() bool { return l.numbers.Change > stale }
+// change returns how much a step of a rate ρ and a length changes T, as a part of what spectra tolerate.
+func (l *ladder) change(rho, length float64) float64 {
+	return rho/mostRates + length/(mostLengths*float64(l.m))
+}
 
 func (l *ladder) lead() int               { return l.numbers.Lead }
 func (l *ladder) scale(i int) float64     { return math.Exp(2 * l.logStd.Float64s()[i]) } // σ₀²
@@ -175,17 +178,9 @@ func (l *ladder) away(i int, sum []float64) []float64 {
 	return d
 }
 
-// stepped returns T + ρ d for T of rung i.
-func (l *ladder) stepped(i int, rho float64, d []float64) []float64 {
-	t := l.mem[i].Take(len(d))
-	copy(t, l.natural(i))
-	kernel.Axpy(rho, d, t)
-	return t
-}
-
-// changed takes note of a step, number done.
-func (l *ladder) changed(rho float64, done int) {
-	l.numbers.Change += rho
+// changed takes note of a step, number done, after which T has changed by so much since the spectra were computed.
+func (l *ladder) changed(change float64, done int) {
+	l.numbers.Change = change
 	l.numbers.Done = done
 }
 

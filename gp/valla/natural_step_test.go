@@ -215,17 +215,17 @@ func TestNaturalBound(t *testing.T) {
 	kernel.Scale(d, -1e3, d)                                             // far the other way
 	far := length(spectra[0].relative(scale, d))
 	for _, bound := range []float64{far / 3, far * 3, math.Inf(1)} {
-		rho, step, err := pace{1, bound}.step(spectra[0], scale, d)
+		change, made, err := pace{1, bound}.step(spectra[0], scale, slices.Clone(d))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, "rate", []float64{rho}, []float64{min(bound/far, 1)}, 1e-12)
-		values, _, err := eigen.Symmetric(4, spectra[0].relative(scale, step))
+		fixture.Close(t, "length", []float64{made}, []float64{min(bound, far)}, 1e-12)
+		values, _, err := eigen.Symmetric(4, spectra[0].relative(scale, change))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if curbed := rho*values[0] >= leastChange-1e-9; curbed == math.IsInf(bound, 1) {
-			t.Errorf("bound %g: the step takes away %g of the precision", bound, -rho*values[0])
+		if curbed := values[0] >= leastChange-1e-9; curbed == math.IsInf(bound, 1) {
+			t.Errorf("bound %g: the step takes away %g of the precision", bound, -values[0])
 		}
 	}
 	if n = naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0); !math.IsInf(n.pace(3).bound, 1) {
@@ -445,32 +445,38 @@ func TestNaturalSearchesOnce(t *testing.T) {
 	}
 }
 
-// TestNaturalReusesSpectra: late steps, which hardly change T, take the spectra of an earlier
-// one, until the changes add up.
+// TestNaturalReusesSpectra: steps take the spectra of an earlier step until they have changed T too much, by their lengths or
+// by their rates.
 func TestNaturalReusesSpectra(t *testing.T) {
-	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
-	var fresh []bool
-	for i := range 5 {
-		p := pace{rho: 0.4 * stale, bound: math.Inf(1)}
-		s, err := n.pass(context.Background(), i, p)
-		if err != nil {
-			t.Fatal(err)
+	far := 0.4 * mostLengths * 4 // with four inducing points
+	for what, p := range map[string]pace{
+		"long":   {rho: 1e-6, bound: far},
+		"steady": {rho: 0.4 * mostRates, bound: 1e-6 * far},
+	} {
+		n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
+		kernel.Scale(n.ladder.t.Float64s(), 1e8, n.ladder.t.Float64s()) // so that small rates go far
+		var fresh []bool
+		for i := range 5 {
+			s, err := n.pass(context.Background(), i, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.step(s, p, i); err != nil {
+				t.Fatal(err)
+			}
+			fresh = append(fresh, s.change == 0)
 		}
-		if err := n.step(s, p, i); err != nil {
-			t.Fatal(err)
+		if !slices.Equal(fresh, []bool{true, false, false, true, false}) {
+			t.Errorf("%s steps: computed in the steps %v, expected the first and the fourth", what, fresh)
 		}
-		fresh = append(fresh, s.fresh)
-	}
-	if !slices.Equal(fresh, []bool{true, false, false, true, false}) {
-		t.Errorf("computed in the steps %v, expected the first and the fourth", fresh)
-	}
-	if gamma := n.ladder.gamma.Float64s(); slices.Max(gamma) <= 0 {
-		t.Errorf("the ladder remembers the eigenvalues %v", gamma)
+		if gamma := n.ladder.gamma.Float64s(); slices.Max(gamma) <= 0 {
+			t.Errorf("the ladder remembers the eigenvalues %v", gamma)
+		}
 	}
 }
 
 // TestNaturalLooksAhead: the spectrum and the step of the leading rung, which are found for the
-// gradient in Z, are those that every rung gets, from the first step on.
+// gradient in Z, are those that every rung gets, from the first step on, where each step is too long for the spectra before.
 func TestNaturalLooksAhead(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
 	clear(n.ladder.t.Float64s())
@@ -478,6 +484,7 @@ func TestNaturalLooksAhead(t *testing.T) {
 	n.ladder.ahead = newLadder(n.ladder.m, n.ladder.rungs(), 0, nil).ahead // as at the start
 	for i := range 4 {
 		p := n.pace(i)
+		n.ladder.outdate()
 		s, err := n.pass(context.Background(), i, p)
 		if err != nil {
 			t.Fatal(err)
@@ -496,7 +503,7 @@ func TestNaturalLooksAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.lead == nil || s.lead.rho != want.rho || !slices.Equal(s.lead.t, want.t) {
+		if s.lead == nil || s.lead.change != want.change || !slices.Equal(s.lead.t, want.t) {
 			t.Errorf("step %d of the leading rung: %v, want %v", i, s.lead, want)
 		}
 		if err := n.step(s, p, i); err != nil {

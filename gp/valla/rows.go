@@ -198,19 +198,21 @@ func addTo[T kernel.Float](sum, v []T, overwrite bool) {
 }
 
 // cotangents returns the cotangents of k̂ and K̂_z of the objective at rung i. They belong to the
-// present T or, where inputs.afterwards says so, to T after its step, which is kept in out.
-func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask request) ([]float64, error) {
-	p, sum := out.spectra[i], out.t[i]
-	if n.inputs.afterwards && ask.pace.rho > stale {
-		var err error
-		if out.lead, err = n.target(i, p, sum, ask.pace); err != nil {
+// T of its spectrum or, where inputs.afterwards says so and the step makes this spectrum stale, to T after its step,
+// which is kept in out.
+func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask request) (_ []float64, err error) {
+	p := out.spectra[i]
+	if n.inputs.afterwards {
+		if out.lead, err = n.target(i, p, out.t[i], ask.pace); err != nil {
 			return nil, err
 		}
-		if p, err = n.ladder.lookAhead(p, out.lead.t); err != nil {
-			return nil, err
-		}
-		if m, err = n.marginals(i, p, e, ask.weights); err != nil {
-			return nil, err
+		if out.change+out.lead.change >= 1 {
+			if p, err = n.ladder.lookAhead(p, out.lead.t); err != nil {
+				return nil, err
+			}
+			if m, err = n.marginals(i, p, e, ask.weights); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p.cotangents(n.ladder.scale(i), m.lambda, m.w), nil

@@ -59,27 +59,27 @@ func (n *natural) bound(iteration int) float64 {
 // larger σ₀.
 const leastChange = -0.5
 
-// step bounds a step by ρ d of a rung with prior variance s: it returns the ρ and the d of the
-// step that is made.
-func (p pace) step(at *spectrum, s float64, d []float64) (rho float64, step []float64, err error) {
-	if math.IsInf(p.bound, 1) {
-		return p.rho, d, nil
+// step bounds a step by ρ d of a rung with prior variance s. It returns the change of T of the step that is made, in the
+// memory of d or of the spectrum, and the length of the step, see the function length.
+func (p pace) step(at *spectrum, s float64, d []float64) (step []float64, far float64, err error) {
+	relative := at.relative(s, d)
+	rho, far := p.rho, p.rho*length(relative)
+	if far > p.bound {
+		rho, far = rho*p.bound/far, p.bound
 	}
-	rho, relative := p.rho, at.relative(s, d)
-	far := length(relative)
-	if rho*far > p.bound {
-		rho = p.bound / far
+	if far > -leastChange && !math.IsInf(p.bound, 1) {
+		if d, err = at.curbed(s, d, relative, leastChange/rho); err != nil {
+			return nil, 0, err
+		}
 	}
-	if rho*far > -leastChange {
-		d, err = at.curbed(s, d, relative, leastChange/rho)
-	}
-	return rho, d, err
+	kernel.Scale(d, rho, d)
+	return d, far, nil
 }
 
 // sums are what a mini-batch, or a part of one, adds up to, for each rung.
 type sums struct {
 	spectra []*spectrum // of the present Z
-	fresh   bool        // the spectra were computed, and not taken from an earlier step
+	change  float64     // of T since the spectra were computed, see ladder.change
 	t       [][]float64 // Σ w λ v vᵀ, [M,M]
 	losses  []float64   // the objective; of a part that is not the first its data term
 	noise   [][]float64 // gradients in the likelihood's parameters
@@ -89,7 +89,7 @@ type sums struct {
 // add adds the sums of the next part.
 func (s *sums) add(part *sums) {
 	if s.spectra == nil {
-		s.spectra, s.fresh = part.spectra, part.fresh
+		s.spectra, s.change = part.spectra, part.change
 		s.losses = make([]float64, len(part.losses))
 		for i := range part.t {
 			s.t = append(s.t, make([]float64, len(part.t[i])))
@@ -180,8 +180,12 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.fresh = n.ladder.stale()
-	if out.spectra, err = n.ladder.spectra(f, out.fresh); err != nil {
+	out.change = n.ladder.numbers.Change
+	fresh := out.change >= 1
+	if fresh {
+		out.change = 0
+	}
+	if out.spectra, err = n.ladder.spectra(f, fresh); err != nil {
 		return nil, err
 	}
 	for i, p := range out.spectra {
@@ -190,28 +194,26 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 	return out, nil
 }
 
-// target is where a step takes a rung: T [M,M], and the ρ of the step.
+// target is where a step takes a rung.
 type target struct {
-	t   []float64 // T after the step
-	rho float64   // how far the step goes towards the sums
+	t      []float64 // T after the step, [M,M]
+	change float64   // by the step, see ladder.change
 }
 
 // target finds where a step takes rung i, given the sum of a mini-batch.
 func (n *natural) target(i int, at *spectrum, sum []float64, p pace) (*target, error) {
-	rho, d, err := p.step(at, n.ladder.scale(i), n.ladder.away(i, sum))
+	step, far, err := p.step(at, n.ladder.scale(i), n.ladder.away(i, sum))
 	if err != nil {
 		return nil, err
 	}
-	return &target{n.ladder.stepped(i, rho, d), rho}, nil
+	kernel.Add(step, step, n.ladder.natural(i))
+	return &target{step, n.ladder.change(p.rho, far)}, nil
 }
 
 // step moves T of every rung towards the sums of a mini-batch.
 func (n *natural) step(s *sums, p pace, iteration int) error {
 	n.jitter = max(n.jitter, s.spectra[0].jitter)
-	if s.fresh {
-		n.ladder.remember()
-	}
-	made := make([]float64, n.ladder.rungs()) // ρ
+	changes := make([]float64, n.ladder.rungs())
 	err := n.ladder.each(func(i int) error {
 		to := s.lead
 		if to == nil || i != n.ladder.lead() {
@@ -220,7 +222,7 @@ func (n *natural) step(s *sums, p pace, iteration int) error {
 				return err
 			}
 		}
-		made[i] = to.rho
+		changes[i] = to.change
 		copy(n.ladder.natural(i), to.t)
 		n.ladder.losses.Float64s()[i] += s.losses[i]
 		return nil
@@ -228,9 +230,6 @@ func (n *natural) step(s *sums, p pace, iteration int) error {
 	if err != nil {
 		return err
 	}
-	if slices.Min(made) < p.rho {
-		n.ladder.outdate()
-	}
-	n.ladder.changed(p.rho, iteration+1)
+	n.ladder.changed(s.change+slices.Max(changes), iteration+1)
 	return nil
 }

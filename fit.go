@@ -52,6 +52,9 @@ type FitOptions struct {
 	// takes its place where the squared error of held-out rows falls by more than its standard error, see gp/corrected.
 	// A corrected mean is for numbers with Gaussian noise.
 	Mean string
+	// Untempered says that the posterior of a classifier gets no temperature, as in published tables. Otherwise rows that
+	// the network has not seen and that choose the prior standard deviation choose a temperature, too.
+	Untempered bool
 	// Likelihood is the observation model that the fit takes in place of the Gaussian noise of a regression, such as
 	// Student's t: the network stays as it is, and the fit learns the parameters of the observation model. nil means
 	// the observation model with which the network was trained.
@@ -366,7 +369,7 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 		return p, d, nil
 	}
 	validation, err := m.Task.Examples(d.held, m.Dtype())
-	p.Validation, p.Tempered = &validation, d.fresh
+	p.Validation, p.Tempered = &validation, d.fresh && !o.Untempered
 	return p, d, err
 }
 

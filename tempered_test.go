@@ -79,8 +79,8 @@ func TestFitTemperature(t *testing.T) {
 	}
 }
 
-// TestNoTemperature: rows that the network may have seen choose no temperature, and neither do pseudo-rows. A file with a wrong
-// temperature is refused.
+// TestNoTemperature: rows that the network may have seen choose no temperature, and neither do pseudo-rows, nor others where
+// the options say so. A file with a wrong temperature is refused.
 func TestNoTemperature(t *testing.T) {
 	net, o := newTestClasses(t, tensor.Float64, 8), FitOptions{Settings: &laplace.Settings{Hyper: "fixed", PriorStd: 1e-3}}
 	for _, held := range []*float64{nil, new(0.2)} {
@@ -88,6 +88,11 @@ func TestNoTemperature(t *testing.T) {
 		if m := fit(t, net, thirds(200, 1), o); m.Posterior.Temperature != 0 {
 			t.Errorf("temperature %g of a network from elsewhere", m.Posterior.Temperature)
 		}
+	}
+	plain := o
+	plain.Untempered, plain.Validation = true, new(0.2)
+	if m := fit(t, newTestClasses(t, tensor.Float64, 8), thirds(200, 1), plain); m.Posterior.Temperature != 0 {
+		t.Errorf("temperature %g of an untempered fit", m.Posterior.Temperature)
 	}
 	for _, wrong := range []float64{-1, math.NaN(), math.Inf(1)} {
 		m := fit(t, net, thirds(200, 1), o)

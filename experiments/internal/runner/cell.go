@@ -144,7 +144,7 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 
 // fitOptions returns the options of the fit of a cell, with the observation model of the network.
 func (r *runner) fitOptions(p *problem, c plan) valla.FitOptions {
-	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Run: gp.Run{
+	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Law: c.law, Untempered: true, Run: gp.Run{
 		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
 		OnProgress: r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed),
 	}}

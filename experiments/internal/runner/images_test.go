@@ -42,6 +42,11 @@ func TestImages(t *testing.T) {
 	if fresh != 8 {
 		t.Fatalf("%d cells", fresh)
 	}
+	for name, c := range cells {
+		if t0, tempered := c.Facts.Found["temperature"]; tempered {
+			t.Errorf("%s has a temperature of %v, which published methods do not have", name, t0)
+		}
+	}
 	m, v := cells["MAP 3"], cells["VaLLA 10 3"]
 	if s := m.Scores["probit"]; s["ACC"] < 0.9 || s["OOD-AUC"] == 0 || m.Scores["mc"] != nil || m.N != 80 {
 		t.Errorf("MAP's scores %+v", m.Scores)

@@ -79,10 +79,10 @@ const (
 	farthest = 1e4
 	// noisePace is how much faster the likelihood's parameters, which are logs, go than Z.
 	noisePace = 2.0
-	// A step takes ρ over mostRates, and its length over mostLengths M, of what its spectra tolerate. On six small tables the scores
-	// with 100 and with 20 inducing points are those of spectra at each step. With four times mostLengths the NLL of Boston
-	// is worse by .06 ± .03 and of Power by .019 ± .006, and without mostRates a fit does not come to rest.
-	mostRates, mostLengths = 0.25, 0.08
+	// A step takes ρ over mostRates, and its length over mostLengths M, of what its spectra tolerate. On six small tables the
+	// scores are those of spectra at each step, see docs/benchmarks.md. With mostRates of .25 a fit whose noise is known and far
+	// too small comes to rest late, and without mostRates no fit does.
+	mostRates, mostLengths = 0.1, 0.08
 )
 
 // nameNoise is the array of the likelihood's parameters of all rungs.

@@ -231,7 +231,7 @@ func TestSameImages(t *testing.T) {
 		}
 		l := library{train: mnist.train, test: mnist.test, network: valla.TrainOptions{
 			Network: net, Training: valla.Training{Iterations: 40, ValidateEvery: 20}, Classes: true, Held: mnist.held, Seed: 8,
-		}, fit: valla.FitOptions{Held: mnist.held}}
+		}, fit: valla.FitOptions{Held: mnist.held, Untempered: true}}
 		models := l.check(t, cells, 3, map[string]gp.Settings{
 			"MAP":                 nil,
 			"LLA last-layer KFAC": &laplace.Settings{Weights: []string{"last-layer"}, Structure: "kfac"},

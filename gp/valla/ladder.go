@@ -52,7 +52,7 @@ type rungNumbers struct {
 	Few      bool      // only the first fewRungs are left, see climb
 	Step     float64   // log of the ratio of neighbouring scales
 	Next     *position // where the rungs move to before the next step; nil where they stay
-	Change   float64   // what T has changed since the spectra were computed; from 1 on it is too much
+	Change   float64   // what T has changed since the spectra were computed, see stale
 	Searched int       // steps made at the last search
 	Done     int       // steps made
 }
@@ -142,6 +142,9 @@ func (l *ladder) rungs() int {
 
 // outdate makes the next step compute the spectra anew.
 func (l *ladder) outdate() { l.numbers.Change = 1 }
+
+// stale says whether spectra tolerate no more than a change, see ladder.change.
+func stale(change float64) bool { return change >= 1 }
 
 // change returns how much a step of a rate ρ and a length changes T, as a part of what spectra tolerate.
 func (l *ladder) change(rho, length float64) float64 {

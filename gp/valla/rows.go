@@ -206,7 +206,7 @@ func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask requ
 		if out.lead, err = n.target(i, p, out.t[i], ask.pace); err != nil {
 			return nil, err
 		}
-		if out.change+out.lead.change >= 1 {
+		if stale(out.change + out.lead.change) {
 			if p, err = n.ladder.lookAhead(p, out.lead.t); err != nil {
 				return nil, err
 			}

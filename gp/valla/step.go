@@ -181,7 +181,7 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 		return nil, err
 	}
 	out.change = n.ladder.numbers.Change
-	fresh := out.change >= 1
+	fresh := stale(out.change)
 	if fresh {
 		out.change = 0
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // TestPublishedScores computes cells of the published tables again, of the first seed: the NLL is the published one, up to what
-// another processor's rounding may change. Fits of taxis that
-// differ in rounding alone have been seen to differ by .01. The test runs with VALLA_LONG and takes three minutes.
+// another processor's rounding may change. Fits of taxis that differ in rounding alone have been seen to differ by .01. The test
+// runs with VALLA_LONG and takes four minutes.
 func TestPublishedScores(t *testing.T) {
 	if !fixture.Long() {
 		t.Skip("computes published cells again; VALLA_LONG runs it")

@@ -17,6 +17,8 @@ type functionSpace struct {
 	rows  dataRows           // R
 	roots weighting[float64] // rows of Λ^½ J
 	start int                // the number of examples that are already there when data come
+
+	progress func(done, total int) // of the products, or nil
 }
 
 // dataRows are R.
@@ -24,9 +26,9 @@ type dataRows interface {
 	// cross writes J*T²Rᵀ to the first n columns of out, for the Jacobian of a batch, which u
 	// holds, too; ld is from row to row.
 	cross(b batch, u factors, c scales, out []float64, ld int) error
-	// square writes the lower triangle of RT²Rᵀ to g [n,n]. It returns ctx's error if ctx ends
-	// first.
-	square(ctx context.Context, c scales, g []float64) error
+	// square writes the lower triangle of RT²Rᵀ to g [n,n]. It calls progress, if not nil, with the number of rows that its
+	// products so far are as many as, and with n. It returns ctx's error if ctx ends first.
+	square(ctx context.Context, c scales, g []float64, progress func(done, total int)) error
 	// columns writes the columns lo to lo+cols of R, which are of block i, to dst [n,cols].
 	columns(i, lo, cols int, dst []float64)
 }
@@ -64,7 +66,7 @@ func (f *functionSpace) add(b batch) error {
 }
 
 func (f *functionSpace) finish(ctx context.Context) error {
-	return f.rows.square(ctx, scales{}, f.a)
+	return f.rows.square(ctx, scales{}, f.a, f.progress)
 }
 
 // scaled returns RT²Rᵀ, of which the lower triangle counts.
@@ -73,7 +75,7 @@ func (f *functionSpace) scaled(ctx context.Context, c scales) (gram, error) {
 		return f.gram, nil
 	}
 	g := gram{f.n, make([]float64, f.n*f.n)}
-	return g, f.rows.square(ctx, c, g.a)
+	return g, f.rows.square(ctx, c, g.a, f.progress)
 }
 
 func (f *functionSpace) factor(ctx context.Context, c scales) (factor, error) {

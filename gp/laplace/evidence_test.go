@@ -93,6 +93,7 @@ func TestEffectiveInBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mirror(g.a, g.n)
 	want := 0.0
 	for i := range g.n {
 		x := append([]float64(nil), g.a[i*g.n:(i+1)*g.n]...)

@@ -122,13 +122,16 @@ func (f factors) part(lo, hi int) factors {
 }
 
 // times writes UT²Vᵀ for the rows U and V to the first columns of out, [U's rows, ld]. work holds a
-// number for each pair of rows and for each pair of examples.
-func (f factors) times(v factors, c scales, out []float64, ld int, work []float64) {
+// number for each pair of rows and for each pair of examples. times returns ctx's error if ctx ends first.
+func (f factors) times(ctx context.Context, v factors, c scales, out []float64, ld int, work []float64) error {
 	for r := range f.n {
 		clear(out[r*ld : r*ld+v.n])
 	}
 	dots, shared := work[:f.n*v.n], work[f.n*v.n:f.n*v.n+f.n/f.outputs*(v.n/f.outputs)]
 	for i, g := range f.groups {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		constant, factored := f.constant(g, c)
 		if !factored {
 			kernel.Gemm(false, true, f.n, v.n, g.q, constant, f.d[i], g.q, v.d[i], g.q, 1, out, ld)
@@ -141,6 +144,7 @@ func (f factors) times(v factors, c scales, out []float64, ld int, work []float6
 			addExpanded(out[r*ld:r*ld+v.n], dots[r*v.n:(r+1)*v.n], shared[r/f.outputs*e:], f.outputs)
 		}
 	}
+	return ctx.Err()
 }
 
 // constant is Σ t² of the blocks of a group without a, and factored says whether there are others.
@@ -204,31 +208,29 @@ func (f factors) own(c scales, cov []float64) {
 	}
 }
 
-// squareRows is how many rows square multiplies with others at a time: at most 512, of which the work
-// takes little memory beside the product, and fewer where these take long.
-func (f factors) squareRows() int {
-	rows := min(512, max(64, atOnce/int(1+f.products(1, float64(f.n)))))
-	return max(1, rows/f.outputs) * f.outputs
-}
+// squareRows is how many rows square multiplies with others at a time. The work takes little memory beside the product, and
+// the other rows are read seldom.
+const squareRows = 256
 
-// square writes the lower triangle of UT²Uᵀ to g [n,n]. It returns ctx's error if ctx ends first.
-func (f factors) square(ctx context.Context, c scales, g []float64) error {
-	step := f.squareRows()
+// square implements dataRows.
+func (f factors) square(ctx context.Context, c scales, g []float64, progress func(done, total int)) error {
+	step := max(1, squareRows/f.outputs) * f.outputs
 	work := make([]float64, f.workSize(min(step, f.n), f.n))
 	for lo := 0; lo < f.n; lo += step {
-		if err := ctx.Err(); err != nil {
+		hi := min(lo+step, f.n)
+		if err := f.part(lo, hi).times(ctx, f.part(0, hi), c, g[lo*f.n:], f.n, work); err != nil {
 			return err
 		}
-		hi := min(lo+step, f.n)
-		f.part(lo, hi).times(f.part(0, hi), c, g[lo*f.n:], f.n, work)
+		if progress != nil {
+			progress(hi*hi/f.n, f.n)
+		}
 	}
 	return nil
 }
 
 // cross implements dataRows.
 func (f factors) cross(b batch, u factors, c scales, out []float64, ld int) error {
-	u.times(f, c, out, ld, b.take(f.workSize(u.n, f.n)))
-	return nil
+	return u.times(b.ctx, f, c, out, ld, b.take(f.workSize(u.n, f.n)))
 }
 
 // workSize returns the size of the argument work of times, for products of m rows with n rows.

@@ -84,7 +84,7 @@ func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRo
 	t.Helper()
 	n, scaled := r.n, squared(p.scan, c, r.j, r.n)
 	got, want := make([]float64, n*n), make([]float64, n*n)
-	if err := rows.square(t.Context(), c, got); err != nil {
+	if err := rows.square(t.Context(), c, got, nil); err != nil {
 		t.Fatal(err)
 	}
 	mirror(got, n)

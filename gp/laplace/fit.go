@@ -134,6 +134,9 @@ func newStructure(s *scanner, n int, o options) structure {
 		space = spaceWeights // a file of the functions has no targets
 	}
 	full := newFull(s, space, n*s.outputs)
+	if f, ok := full.(*functionSpace); ok {
+		f.progress = o.Products
+	}
 	if _, ok := full.(*weightSpace); ok && s.isDense() && s.outputs > 1 {
 		full = newDenseLayer(s)
 	}

@@ -160,7 +160,7 @@ func (r wholeRows) cross(b batch, u factors, c scales, out []float64, ld int) er
 	return nil
 }
 
-func (r wholeRows) square(ctx context.Context, c scales, g []float64) error {
+func (r wholeRows) square(ctx context.Context, c scales, g []float64, _ func(done, total int)) error {
 	if c.t == nil {
 		clear(g)
 		return addSquare(ctx, false, r.n, r.params, r.j, g)

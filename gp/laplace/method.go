@@ -41,7 +41,8 @@ var _ gp.Stored = (*posterior)(nil)
 
 // fit is Fit for a problem and a run.
 func fit(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posterior, error) {
-	o.Likelihood, o.Seed, o.MemoryLimit, o.Progress = p.Likelihood, r.Seed, r.Memory, r.Tell("rows")
+	o.Likelihood, o.Seed, o.MemoryLimit = p.Likelihood, r.Seed, r.Memory
+	o.Progress, o.Products = r.Tell("rows"), r.Tell("rows of the kernel")
 	return fitOptions(ctx, p.Net, p.Train.X, p.Train.Y, o)
 }
 

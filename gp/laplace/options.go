@@ -47,6 +47,9 @@ type options struct {
 	// Progress, if not nil, is called after each batch with the number of examples that
 	// have been seen and the number of all.
 	Progress func(done, total int)
+	// Products, if not nil, is called in the course of the products of all rows with each other, in function space, with the
+	// number of rows that these are as many as, and the number of all.
+	Products func(done, total int)
 }
 
 // structureKind is the form in which the Gauss-Newton matrix H is represented.

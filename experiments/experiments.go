@@ -81,8 +81,8 @@ func List() ([]*Experiment, error) {
 func Methods() []string { return spec.Methods() }
 
 // Run computes the missing cells of an experiment, one after the other. It skips finished
-// cells, and it continues interrupted fits from their checkpoints. If ctx ends first, it
-// returns an error that wraps ctx's.
+// cells, and it continues interrupted fits from their checkpoints and interrupted predictions of
+// images after the last rows. If ctx ends first, it returns an error that wraps ctx's.
 func Run(ctx context.Context, e *Experiment, o Options) error {
 	if err := runner.Run(ctx, e, o); err != nil {
 		return fmt.Errorf("experiments: %w", err)

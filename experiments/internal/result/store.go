@@ -66,6 +66,9 @@ func (f Folder) Model(id ID) string { return filepath.Join(string(f), "models", 
 
 func (f Folder) cell(id ID) string { return filepath.Join(string(f), "cells", id.Name()+".json") }
 
+// Predicted is the folder with the predictions of an unfinished cell.
+func (f Folder) Predicted(id ID) string { return f.Work(id.Name() + ".predicted") }
+
 func (f Folder) partial(id ID) string { return f.Work(id.Name() + ".partial.json") }
 
 // Has reports whether a cell is finished.
@@ -93,9 +96,11 @@ func (f Folder) Read(id ID) (*Cell, error) {
 	return c, nil
 }
 
-// Tidy removes what the fit of a finished cell has left in the work folder. That is something
-// only where a process was killed just after the cell was written.
+// Tidy removes what the fit and the predictions of a finished cell have left in the work folder, and other files.
 func (f Folder) Tidy(id ID, files ...string) error {
+	if err := os.RemoveAll(f.Predicted(id)); err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
 	return Remove(append(files, f.partial(id))...)
 }
 

@@ -106,9 +106,7 @@ func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model,
 	if c.Settings == nil || r.Made {
 		cell.Facts.Note = p.note
 	}
-	meter := result.StartMeter()
-	err := score(ctx, p, m, c.scoring, cell, r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed))
-	cell.Predict = meter.Cost()
+	err := score(ctx, p, m, c.scoring, cell, r.folder.Predicted(c.ID), r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed))
 	if bad := notANumber(cell.Scores); err == nil && bad != "" {
 		err = fmt.Errorf("%s is not a number", bad)
 	}

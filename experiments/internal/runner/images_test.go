@@ -174,7 +174,7 @@ func TestCorruptions(t *testing.T) {
 		return corrupted(ctx, s, kind, severity, n)
 	}}
 	cell := &result.Cell{}
-	if err := score(t.Context(), p, m, spec.Scoring{Corruptions: 2, Rotations: 9}, cell, nil); err != nil {
+	if err := score(t.Context(), p, m, spec.Scoring{Corruptions: 2, Rotations: 9}, cell, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	rows := cell.Curves.Corrupted

@@ -22,6 +22,7 @@ const rowsAtOnce = 512
 type predictor struct {
 	m    *valla.Model   // the model that predicts
 	rows passes.Counter // that are predicted
+	kept blocks         // of latent
 }
 
 // newPredictor returns one for all that is scored; report is nil where nobody listens.
@@ -39,12 +40,12 @@ func newPredictor(p *problem, m *valla.Model, s spec.Scoring, report func(train.
 	return q
 }
 
-// latent is the model's Latent at x [N,…].
+// latent is the model's Latent at x [N,…], of which blocks may be kept.
 func (q *predictor) latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, err error) {
 	n, done := x.Shape()[0], 0
 	pass := q.rows.Pass(n)
 	for rows := range slices.Chunk(dense.Indices(n), rowsAtOnce) {
-		g, err := q.m.Latent(ctx, data.TakeRows(x, rows))
+		g, err := q.kept.predict(func() (gp.Gaussian, error) { return q.m.Latent(ctx, data.TakeRows(x, rows)) })
 		if err != nil {
 			return all, err
 		}

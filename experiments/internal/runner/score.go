@@ -9,18 +9,23 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// score sets the scores and curves of a cell, and reports how many rows it has predicted.
-func score(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell, report func(train.Progress)) error {
-	q := newPredictor(p, m, s, report)
+// score sets the scores, the curves and the cost of the predictions of a cell, and reports how many rows it has predicted.
+// The predictions of images may be kept in the folder dir.
+func score(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell, dir string, report func(train.Progress)) error {
+	q, meter := newPredictor(p, m, s, report), result.StartMeter()
+	q.kept.dir = dir
+	of := scoreNumbers
 	if p.classes {
-		return scoreClasses(ctx, p, q, s, cell)
+		of = scoreClasses
 	}
-	return scoreNumbers(ctx, p, q, cell)
+	err := of(ctx, p, q, s, cell)
+	cell.Predict = meter.Cost().Add(q.kept.spent)
+	return err
 }
 
 // scoreNumbers sets NLL, RMSE, CRPS and CQM in the units of the target, and the coverages. If
 // there is one input, it also sets the band along it.
-func scoreNumbers(ctx context.Context, p *problem, q *predictor, cell *result.Cell) error {
+func scoreNumbers(ctx context.Context, p *problem, q *predictor, _ spec.Scoring, cell *result.Cell) error {
 	s, err := q.evaluate(ctx, p.test)
 	if err != nil {
 		return err

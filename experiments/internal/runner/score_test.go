@@ -151,7 +151,7 @@ func TestBand(t *testing.T) {
 func TestScoreNumbers(t *testing.T) {
 	p, m := curve(t)
 	cell := &result.Cell{}
-	if err := score(t.Context(), p, m, spec.Scoring{MonteCarlo: 3}, cell, nil); err != nil {
+	if err := score(t.Context(), p, m, spec.Scoring{MonteCarlo: 3}, cell, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	want, err := m.Evaluate(t.Context(), p.test, valla.PredictOptions{})
@@ -168,7 +168,7 @@ func TestScoreNumbers(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := score(ended, p, m, spec.Scoring{}, cell, nil); !errors.Is(err, context.Canceled) {
+	if err := score(ended, p, m, spec.Scoring{}, cell, "", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after the end of the context", err)
 	}
 }

@@ -75,8 +75,7 @@ func TestFixtureJacobian(t *testing.T) {
 				b := graph.NewBuilder(v.dt)
 				x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
 				k := jacobian.NTK{Net: fixtureMLP(t, a, act, v.dt), Dense: v.alg}
-				want, _ := a.F64(t, key)
-				fixture.Close(t, fmt.Sprint(name, " ", key, " ", v), jacobianRows(t, b, k.Rows(b, x)), want, tolerances[v.dt])
+				fixture.Close(t, fmt.Sprint(name, " ", key, " ", v), jacobianRows(t, b, k.Rows(b, x)), a.Floats(t, key), tolerances[v.dt])
 			}
 		}
 	}
@@ -107,11 +106,10 @@ func TestFixtureKernels(t *testing.T) {
 			s2 := math.Pow(a.Scalar(t, "sigma0"), 2)
 			got := evaluate(t, b, b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
 			for i, key := range []string{"Kx", "Kxz", "Kz"} {
-				want, _ := a.F64(t, c.pre+key)
-				fixture.Close(t, fmt.Sprint(c.name, " ", key, " ", v), got[i], want, tolerances[v.dt])
+				fixture.Close(t, fmt.Sprint(c.name, " ", key, " ", v), got[i], a.Floats(t, c.pre+key), tolerances[v.dt])
 			}
 			if a.Has("wrong_appendix_ntk_XZ") {
-				wrong, _ := a.F64(t, "wrong_appendix_ntk_XZ")
+				wrong := a.Floats(t, "wrong_appendix_ntk_XZ")
 				if got := evaluate(t, b, k.Cross(b, x, z, class))[0]; fixture.RelErr(got, wrong) < 1e-2 {
 					t.Errorf("%s: the kernel is the one of the paper's appendix, which is wrong", c.name)
 				}
@@ -122,11 +120,8 @@ func TestFixtureKernels(t *testing.T) {
 
 // classes reads zc, or gives zeros for regression.
 func classes(t *testing.T, a fixture.Arrays, m int) []int {
-	class := make([]int, m)
 	if a.Has("zc") {
-		for i, c := range a.Dense(t, "zc").Int64s() {
-			class[i] = int(c)
-		}
+		return a.Ints(t, "zc")
 	}
-	return class
+	return make([]int, m)
 }

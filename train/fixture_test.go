@@ -33,11 +33,11 @@ func TestOptimizerFixture(t *testing.T) {
 func testOptimizerFixture[T kernel.Float](t *testing.T, tol float64) {
 	f := fixture.Load(t, "adam")
 	lr, wd := f.Scalar(t, "lr"), f.Scalar(t, "wd")
-	theta0, _ := f.F64(t, "theta0")
+	theta0 := f.Floats(t, "theta0")
 	g, shape := f.F64(t, "g")
 	steps, n := shape[0], shape[1]
-	a, _ := f.F64(t, "A")
-	b, _ := f.F64(t, "b")
+	a := f.Floats(t, "A")
+	b := f.Floats(t, "b")
 	for _, c := range []struct {
 		key string
 		o   Optimizer
@@ -48,7 +48,7 @@ func testOptimizerFixture[T kernel.Float](t *testing.T, tol float64) {
 		{"sgd_mom_wd", &SGD{LR: lr, Momentum: 0.5, WeightDecay: wd}}, // 0.5: the notes of adam.json
 	} {
 		p := newParam[T]("θ", []int{n}, theta0...)
-		want, _ := f.F64(t, c.key)
+		want := f.Floats(t, c.key)
 		for s := range steps {
 			if len(c.key) > 5 && c.key[:5] == "quad_" {
 				quadratic[T](p, a, b)

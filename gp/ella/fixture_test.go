@@ -27,29 +27,27 @@ type part struct {
 }
 
 func loadPart(t *testing.T, a fixture.Arrays, prefix string) part {
-	f := part{Arrays: a, prefix: prefix}
+	f := part{Arrays: a.Part(prefix), prefix: prefix}
 	f.p.Net = published(t, a, prefix)
 	f.p.Train = f.examples(t, "X", "y")
 	held := f.examples(t, "Xv", "yv")
 	f.p.Validation = &held
 	f.p.Likelihood = likelihood.Softmax{}
 	if prefix != "cls_" {
-		f.p.Likelihood = likelihood.NewGaussian(a.Scalar(t, prefix+"noise_var"), tensor.Float64)
-		f.s.NoiseStd = math.Sqrt(a.Scalar(t, prefix+"noise_var"))
+		f.p.Likelihood = likelihood.NewGaussian(f.Scalar(t, "noise_var"), tensor.Float64)
+		f.s.NoiseStd = math.Sqrt(f.Scalar(t, "noise_var"))
 	}
-	f.s.PriorStd, f.s.Rank = a.Scalar(t, prefix+"sigma0"), a.Int(t, prefix+"K")
-	f.at = pointsAt(f.p, ints(t, a, prefix+"idx"), ints(t, a, prefix+"idx_class"))
+	f.s.PriorStd, f.s.Rank = f.Scalar(t, "sigma0"), f.Int(t, "K")
+	f.at = pointsAt(f.p, f.Ints(t, "idx"), f.Ints(t, "idx_class"))
 	return f
 }
 
 func (f part) examples(t *testing.T, x, y string) gp.Examples {
 	if f.prefix != "cls_" {
-		return gp.Examples{X: f.Dense(t, f.prefix+x), Y: f.Dense(t, f.prefix+y)}
+		return gp.Examples{X: f.Dense(t, x), Y: f.Dense(t, y)}
 	}
-	return gp.Examples{X: f.Dense(t, f.prefix+x), Y: oneHot(ints(t, f.Arrays, f.prefix+y), f.Dense(t, f.prefix+"g_X").Shape()[1])}
+	return gp.Examples{X: f.Dense(t, x), Y: oneHot(f.Ints(t, y), f.Dense(t, "g_X").Shape()[1])}
 }
-
-func (f part) want(t *testing.T, name string) []float64 { return array(t, f.Arrays, f.prefix+name) }
 
 // eachPart runs a test for each part of ella_reg.
 func eachPart(t *testing.T, test func(t *testing.T, f part)) {
@@ -89,16 +87,16 @@ func TestFixtureNystroem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, "Kz", kz, f.want(t, "Kz"), 1e-12)
+		fixture.Close(t, "Kz", kz, f.Floats(t, "Kz"), 1e-12)
 		k := f.s.Rank
-		fixture.Close(t, "eig", b.spectrum.values, f.want(t, "eig")[:k], 1e-12)
+		fixture.Close(t, "eig", b.spectrum.values, f.Floats(t, "eig")[:k], 1e-12)
 		s := signs(b.spectrum.u, k)
 		const tol = 1e-7
-		fixture.Close(t, "U", signed(b.spectrum.u, s), f.want(t, "U"), tol)
-		fixture.Close(t, "phi_X", signed(featuresOf(t, b.features, f.p.Train.X), s), f.want(t, "phi_X"), tol)
-		fixture.Close(t, "phi_Xt", signed(featuresOf(t, b.features, f.Dense(t, f.prefix+"Xt")), s), f.want(t, "phi_Xt"), tol)
+		fixture.Close(t, "U", signed(b.spectrum.u, s), f.Floats(t, "U"), tol)
+		fixture.Close(t, "phi_X", signed(featuresOf(t, b.features, f.p.Train.X), s), f.Floats(t, "phi_X"), tol)
+		fixture.Close(t, "phi_Xt", signed(featuresOf(t, b.features, f.Dense(t, "Xt")), s), f.Floats(t, "phi_Xt"), tol)
 		want := make([]float64, k*width(f.p.Net)) // v of the fixture is [P,K]
-		for i, v := range f.want(t, "v") {
+		for i, v := range f.Floats(t, "v") {
 			want[i%k*width(f.p.Net)+i/k] = v * s[i%k]
 		}
 		fixture.Close(t, "v", b.v.Float64s(), layertest.Columns(t, f.p.Net, want), tol)
@@ -123,20 +121,20 @@ func TestFixturePosterior(t *testing.T) {
 		for i := range g {
 			g[i] *= s[i/len(s)]
 		}
-		fixture.Close(t, "G", g, f.want(t, "G"), 1e-7)
-		mean, cov := predict(t, q, f.Dense(t, f.prefix+"Xt"))
-		fixture.Close(t, "g_Xt", mean, f.want(t, "g_Xt"), 1e-12)
-		fixture.Close(t, "f_cov", cov, f.want(t, "f_cov"), 1e-9)
-		if f.Has(f.prefix + "pred_var") {
+		fixture.Close(t, "G", g, f.Floats(t, "G"), 1e-7)
+		mean, cov := predict(t, q, f.Dense(t, "Xt"))
+		fixture.Close(t, "g_Xt", mean, f.Floats(t, "g_Xt"), 1e-12)
+		fixture.Close(t, "f_cov", cov, f.Floats(t, "f_cov"), 1e-9)
+		if f.Has("pred_var") {
 			var variances []float64
 			c := f.p.Outputs()
 			for i := range mean {
 				variances = append(variances, cov[i*c+i%c]+fit.NoiseVariance)
 			}
-			fixture.Close(t, "pred_var", variances, f.want(t, "pred_var"), 1e-9)
+			fixture.Close(t, "pred_var", variances, f.Floats(t, "pred_var"), 1e-9)
 		}
-		if f.Has(f.prefix + "wrong_f_cov_noise_ignored") {
-			if e := fixture.RelErr(cov, f.want(t, "wrong_f_cov_noise_ignored")); e < 0.01 {
+		if f.Has("wrong_f_cov_noise_ignored") {
+			if e := fixture.RelErr(cov, f.Floats(t, "wrong_f_cov_noise_ignored")); e < 0.01 {
 				t.Errorf("the covariance is that without σ² in G, up to %g", e)
 			}
 		}
@@ -146,11 +144,11 @@ func TestFixturePosterior(t *testing.T) {
 // TestFixtureClasses: class probabilities by the probit approximation.
 func TestFixtureClasses(t *testing.T) {
 	f := loadPart(t, fixture.Load(t, "ella_reg"), "cls_")
-	g, err := gp.Predict(t.Context(), fitPoints(t, f.p, f.s, f.at), f.Dense(t, "cls_Xt"))
+	g, err := gp.Predict(t.Context(), fitPoints(t, f.p, f.s, f.at), f.Dense(t, "Xt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "probs_probit", gp.Probit(nil, g), f.want(t, "probs_probit"), 1e-9)
+	fixture.Close(t, "probs_probit", gp.Probit(nil, g), f.Floats(t, "probs_probit"), 1e-9)
 }
 
 // TestFixtureEarlyStopping: G after each mini-batch, the validation NLL with the prior in
@@ -160,7 +158,7 @@ func TestFixtureEarlyStopping(t *testing.T) {
 		b := begun(t, f.p, f.s, f.at)
 		k, s := f.s.Rank, signs(b.spectrum.u, f.s.Rank)
 		var sums, nll, full []float64
-		for rows := range slices.Chunk(ints(t, f.Arrays, f.prefix+"es_order"), f.Int(t, f.prefix+"es_batch")) {
+		for rows := range slices.Chunk(f.Ints(t, "es_order"), f.Int(t, "es_batch")) {
 			if err := b.add(t.Context(), f.p.Train.Rows(rows)); err != nil {
 				t.Fatal(err)
 			}
@@ -178,19 +176,19 @@ func TestFixtureEarlyStopping(t *testing.T) {
 			_, w, _ := b.held.best(p, 1, b.candidates)
 			nll, full = append(nll, v), append(full, w)
 		}
-		fixture.Close(t, "es_G", sums, f.want(t, "es_G"), 1e-7)
-		fixture.Close(t, "es_val_nll", nll, f.want(t, "es_val_nll"), 1e-9)
-		fixture.Close(t, "es_val_nll_full_prior", full, f.want(t, "es_val_nll_full_prior"), 1e-9)
-		best := f.Int(t, f.prefix+"es_best")
-		if want := min((best+1)*f.Int(t, f.prefix+"es_batch"), f.p.Train.N()); b.best.seen != want {
+		fixture.Close(t, "es_G", sums, f.Floats(t, "es_G"), 1e-7)
+		fixture.Close(t, "es_val_nll", nll, f.Floats(t, "es_val_nll"), 1e-9)
+		fixture.Close(t, "es_val_nll_full_prior", full, f.Floats(t, "es_val_nll_full_prior"), 1e-9)
+		best := f.Int(t, "es_best")
+		if want := min((best+1)*f.Int(t, "es_batch"), f.p.Train.N()); b.best.seen != want {
 			t.Errorf("the state after %d rows is kept, want that after %d", b.best.seen, want)
 		}
 		fit, err := b.fitted()
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, cov := predict(t, fit.Posterior, f.Dense(t, f.prefix+"Xt"))
-		fixture.Close(t, "es_f_cov", cov, f.want(t, "es_f_cov"), 1e-9)
+		_, cov := predict(t, fit.Posterior, f.Dense(t, "Xt"))
+		fixture.Close(t, "es_f_cov", cov, f.Floats(t, "es_f_cov"), 1e-9)
 	})
 }
 
@@ -201,7 +199,7 @@ func TestFixtureGrid(t *testing.T) {
 		var nll []float64
 		s := f.s
 		s.PriorStd, s.PriorGrid = 0, nil
-		for _, v := range f.want(t, "grid_sigma0_sq") {
+		for _, v := range f.Floats(t, "grid_sigma0_sq") {
 			s.PriorGrid = append(s.PriorGrid, math.Sqrt(v))
 		}
 		b := begun(t, f.p, s, f.at)
@@ -216,7 +214,7 @@ func TestFixtureGrid(t *testing.T) {
 			_, v, _ := b.held.best(p, 1, []gp.Candidate{c})
 			nll = append(nll, v)
 		}
-		want := f.want(t, "grid_val_nll")
+		want := f.Floats(t, "grid_val_nll")
 		fixture.Close(t, "grid_val_nll", nll, want, 1e-9)
 		least := slices.Index(want, slices.Min(want))
 		if b.best.Prior != s.PriorGrid[least] || math.Abs(b.best.nll-want[least]) > 1e-9*math.Abs(want[least]) {
@@ -231,28 +229,28 @@ func TestFixtureGrid(t *testing.T) {
 func TestFixtureLimits(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		s := f.s
-		s.Rank = f.Int(t, f.prefix+"lim_rank")
+		s.Rank = f.Int(t, "lim_rank")
 		q := fitPoints(t, f.p, s, allPairs(f.p))
 		if q.Rank() != s.Rank {
 			t.Fatalf("%d directions, want %d", q.Rank(), s.Rank)
 		}
 		const tol = 1e-6 // of directions with eigenvalues of 1e-9 of the largest
 		_, cov := predict(t, q, f.p.Train.X)
-		fixture.Close(t, "lla_f_cov_X", cov, f.want(t, "lla_f_cov_X"), tol)
-		x := f.Dense(t, f.prefix+"Xt")
+		fixture.Close(t, "lla_f_cov_X", cov, f.Floats(t, "lla_f_cov_X"), tol)
+		x := f.Dense(t, "Xt")
 		_, cov = predict(t, q, x)
-		fixture.Close(t, "lim_f_cov_Xt", cov, f.want(t, "lim_f_cov_Xt"), tol)
+		fixture.Close(t, "lim_f_cov_Xt", cov, f.Floats(t, "lim_f_cov_Xt"), tol)
 		sum := slices.Clone(cov)
 		for i, v := range missing(t, f.p, q, x) {
 			sum[i] += v
 		}
-		largest := slices.Max(f.want(t, "lla_f_cov_Xt"))
-		for i, v := range f.want(t, "lim_missing_Xt") { // which is 0 up to rounding where the rank is P
+		largest := slices.Max(f.Floats(t, "lla_f_cov_Xt"))
+		for i, v := range f.Floats(t, "lim_missing_Xt") { // which is 0 up to rounding where the rank is P
 			if got := sum[i] - cov[i]; math.Abs(got-v) > tol*largest {
 				t.Errorf("lim_missing_Xt: [%d] = %g, want %g", i, got, v)
 			}
 		}
-		fixture.Close(t, "lla_f_cov_Xt", sum, f.want(t, "lla_f_cov_Xt"), tol)
+		fixture.Close(t, "lla_f_cov_Xt", sum, f.Floats(t, "lla_f_cov_Xt"), tol)
 	})
 }
 
@@ -276,8 +274,8 @@ func TestFixtureKernelForm(t *testing.T) {
 		if q.Rank() != s.Rank {
 			t.Fatalf("%d directions, want %d", q.Rank(), s.Rank)
 		}
-		_, cov := predict(t, q, f.Dense(t, f.prefix+"Xt"))
-		fixture.Close(t, "nocut_f_cov", cov, f.want(t, "nocut_f_cov"), 1e-7)
+		_, cov := predict(t, q, f.Dense(t, "Xt"))
+		fixture.Close(t, "nocut_f_cov", cov, f.Floats(t, "nocut_f_cov"), 1e-7)
 	})
 }
 
@@ -290,7 +288,7 @@ func TestFixtureElla(t *testing.T) {
 		Net: numbered(t, a, "reg_"), Train: gp.Examples{X: a.Dense(t, "reg_X"), Y: a.Dense(t, "reg_y")},
 		Likelihood: likelihood.NewGaussian(noise*noise, tensor.Float64),
 	}
-	rows := ints(t, a, "reg_idx")
+	rows := a.Ints(t, "reg_idx")
 	s := Settings{Rank: a.Int(t, "reg_K"), PriorStd: a.Scalar(t, "reg_sigma0"), NoiseStd: noise}
 	checkElla(t, a, "reg_", p, s, pointsAt(p, rows, make([]int, len(rows))), a.Dense(t, "reg_grid"), "")
 }
@@ -299,19 +297,19 @@ func TestFixtureElla(t *testing.T) {
 // first rows only, with the prior in proportion.
 func TestFixtureEllaClasses(t *testing.T) {
 	a := fixture.Load(t, "ella")
-	labels := ints(t, a, "cls_y")
-	c := len(array(t, a, fmt.Sprint("cls_b", 3)))
+	labels := a.Ints(t, "cls_y")
+	c := len(a.Floats(t, fmt.Sprint("cls_b", 3)))
 	p := gp.Problem{
 		Net: numbered(t, a, "cls_"), Train: gp.Examples{X: a.Dense(t, "cls_X"), Y: oneHot(labels, c)}, Likelihood: likelihood.Softmax{},
 	}
-	rows := ints(t, a, "cls_idx")
+	rows := a.Ints(t, "cls_idx")
 	var own []int
 	for _, r := range rows {
 		own = append(own, labels[r])
 	}
 	s, x := Settings{Rank: a.Int(t, "cls_K"), PriorStd: a.Scalar(t, "cls_sigma0")}, a.Dense(t, "cls_Xt")
 	checkElla(t, a, "cls_", p, s, pointsAt(p, rows, own), x, "")
-	random := pointsAt(p, rows, ints(t, a, "cls_rand_class"))
+	random := pointsAt(p, rows, a.Ints(t, "cls_rand_class"))
 	checkElla(t, a, "cls_", p, s, random, x, "_randcls")
 
 	b := begun(t, p, s, random)
@@ -330,8 +328,8 @@ func TestFixtureEllaClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, cov := predict(t, fit.Posterior, x)
-	fixture.Close(t, "cls_f_var_partial_scaledprior", cov, array(t, a, "cls_f_var_partial_scaledprior"), 1e-9)
-	if e := fixture.RelErr(cov, array(t, a, "cls_f_var_partial_fullprior")); e < 1e-3 {
+	fixture.Close(t, "cls_f_var_partial_scaledprior", cov, a.Floats(t, "cls_f_var_partial_scaledprior"), 1e-9)
+	if e := fixture.RelErr(cov, a.Floats(t, "cls_f_var_partial_fullprior")); e < 1e-3 {
 		t.Errorf("the covariance is that with the whole prior, up to %g", e)
 	}
 }
@@ -347,14 +345,14 @@ func checkElla(t *testing.T, a fixture.Arrays, prefix string, p gp.Problem, s Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	eig := array(t, a, prefix+"eig"+suffix)
+	eig := a.Floats(t, prefix+"eig"+suffix)
 	tol := max(1e-10, 1e-14*eig[0]/eig[len(eig)-1])
 	fixture.Close(t, prefix+"eig"+suffix, b.spectrum.values, eig, 1e-12)
 	_, cov := predict(t, fit.Posterior, x)
-	fixture.Close(t, prefix+"f_var"+suffix, cov, array(t, a, prefix+"f_var"+suffix), tol)
+	fixture.Close(t, prefix+"f_var"+suffix, cov, a.Floats(t, prefix+"f_var"+suffix), tol)
 	if suffix == "" {
 		d := slices.Clone(fit.Posterior.(*posterior).precision.d)
 		slices.Reverse(d)
-		fixture.Close(t, prefix+"G_eig", d, array(t, a, prefix+"G_eig"), tol)
+		fixture.Close(t, prefix+"G_eig", d, a.Floats(t, prefix+"G_eig"), tol)
 	}
 }

@@ -154,20 +154,6 @@ func blocksOf(a []float64, n, c int) (out []float64) {
 	return out
 }
 
-func array(t testing.TB, a fixture.Arrays, key string) []float64 {
-	t.Helper()
-	v, _ := a.F64(t, key)
-	return v
-}
-
-func ints(t testing.TB, a fixture.Arrays, key string) (out []int) {
-	t.Helper()
-	for _, v := range a.Dense(t, key).Int64s() {
-		out = append(out, int(v))
-	}
-	return out
-}
-
 // numbered is the tanh network with the weights W1 [in,out], b1, W2, … after a prefix.
 func numbered(t testing.TB, a fixture.Arrays, prefix string) (net layers.Sequential) {
 	for i := 1; a.Has(fmt.Sprint(prefix, "W", i)); i++ {

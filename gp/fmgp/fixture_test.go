@@ -37,7 +37,7 @@ var samples = []string{"reg_", "cls_", "emb_"}
 func newSample(t *testing.T, prefix string, dt tensor.Dtype) *sample {
 	t.Helper()
 	a := fixture.Load(t, "fmgp")
-	s := &sample{Arrays: a, prefix: prefix, dt: dt, net: published(t, a, prefix, dt), lik: likelihood.Softmax{}}
+	s := &sample{Arrays: a.Part(prefix), prefix: prefix, dt: dt, net: published(t, a, prefix, dt), lik: likelihood.Softmax{}}
 	z := a.Dense(t, prefix+"Z")
 	outputs, features := s.net[len(s.net)-1].(layers.Dense).B.Value.Size(), 0
 	if a.Has(prefix + "Zf") {
@@ -46,7 +46,7 @@ func newSample(t *testing.T, prefix string, dt tensor.Dtype) *sample {
 		z = points{x: z, f: f, g: z}.wide(0, z.Shape()[0])
 	}
 	if a.Has(prefix + "inducing_class") {
-		s.class = ints(t, a, prefix+"inducing_class")
+		s.class = a.Ints(t, prefix+"inducing_class")
 	} else {
 		s.lik = likelihood.NewGaussian(1, dt)
 	}
@@ -57,7 +57,7 @@ func newSample(t *testing.T, prefix string, dt tensor.Dtype) *sample {
 	}
 	for name, p := range s.named() {
 		if name != "Z" {
-			s.set(t, p, prefix+name)
+			s.set(t, p, name)
 		}
 	}
 	return s
@@ -79,7 +79,7 @@ func (s *sample) named() map[string]*graph.Param {
 // set overwrites a parameter by an array of the fixture.
 func (s *sample) set(t *testing.T, p *graph.Param, key string) {
 	t.Helper()
-	for i, v := range array(t, s.Arrays, key) {
+	for i, v := range s.Floats(t, key) {
 		p.Set(i, v)
 	}
 }
@@ -88,7 +88,7 @@ func (s *sample) set(t *testing.T, p *graph.Param, key string) {
 func (s *sample) compare(t *testing.T, name, key string, got []float64, tol float64) {
 	t.Helper()
 	if name != "Z" {
-		fixture.Close(t, key, got, array(t, s.Arrays, s.prefix+key), tol)
+		fixture.Close(t, key, got, s.Floats(t, key), tol)
 		return
 	}
 	k := s.layer.Kernel
@@ -97,17 +97,17 @@ func (s *sample) compare(t *testing.T, name, key string, got []float64, tol floa
 		row := got[i*k.Width() : (i+1)*k.Width()]
 		x, f = append(x, row[:k.Inputs]...), append(f, row[k.Inputs:]...)
 	}
-	fixture.Close(t, key, x, array(t, s.Arrays, s.prefix+key), tol)
+	fixture.Close(t, key, x, s.Floats(t, key), tol)
 	if k.Features > 0 {
 		key = strings.Replace(key, "Z", "Zf", 1)
-		fixture.Close(t, key, f, array(t, s.Arrays, s.prefix+key), tol)
+		fixture.Close(t, key, f, s.Floats(t, key), tol)
 	}
 }
 
 // points are what the network makes of an array of inputs.
 func (s *sample) points(t *testing.T, key string) points {
 	t.Helper()
-	x := graph.Convert(s.Dense(t, s.prefix+key), s.dt)
+	x := graph.Convert(s.Dense(t, key), s.dt)
 	n, err := newNetwork(s.net, s.dt, x.Shape()[1:], s.layer.Kernel.Features > 0, 1<<30)
 	if err != nil {
 		t.Fatal(err)
@@ -123,9 +123,9 @@ func (s *sample) points(t *testing.T, key string) points {
 func (s *sample) targets(t *testing.T, key string) *tensor.Dense {
 	t.Helper()
 	if s.class == nil {
-		return graph.Convert(s.Dense(t, s.prefix+key), s.dt)
+		return graph.Convert(s.Dense(t, key), s.dt)
 	}
-	return oneHot(ints(t, s.Arrays, s.prefix+key), s.layer.Kernel.Outputs, s.dt)
+	return oneHot(s.Ints(t, key), s.layer.Kernel.Outputs, s.dt)
 }
 
 // loss writes the objective at a batch of the fixture.
@@ -134,7 +134,7 @@ func (s *sample) loss(t *testing.T, b *graph.Builder, alpha float64, plain bool)
 	at := s.points(t, "X")
 	u := graph.Convert(at.wide(0, at.n()), s.dt)
 	l := s.layer.Loss(b, given(b, "u", u), given(b, "y", s.targets(t, "y")), given(b, "g", at.g), lossOptions{
-		Likelihood: s.lik, Alpha: alpha, N: s.Int(t, s.prefix+"N"), Plain: plain,
+		Likelihood: s.lik, Alpha: alpha, N: s.Int(t, "N"), Plain: plain,
 	})
 	if b.Err() != nil {
 		t.Fatal(b.Err())
@@ -155,9 +155,9 @@ func each(t *testing.T, wide, narrow float64, f func(t *testing.T, s *sample, to
 func TestFixtureTerms(t *testing.T) {
 	each(t, 1e-10, 2e-5, func(t *testing.T, s *sample, tol float64) {
 		at := s.points(t, "X")
-		fixture.Close(t, "g_X", graph.Floats(at.g), array(t, s.Arrays, s.prefix+"g_X"), tol)
+		fixture.Close(t, "g_X", graph.Floats(at.g), s.Floats(t, "g_X"), tol)
 		if at.f != nil {
-			fixture.Close(t, "F_X", graph.Floats(at.f), array(t, s.Arrays, s.prefix+"F_X"), tol)
+			fixture.Close(t, "F_X", graph.Floats(at.f), s.Floats(t, "F_X"), tol)
 		}
 		b := graph.NewBuilder(s.dt)
 		l := s.loss(t, b, 1, false)
@@ -165,9 +165,9 @@ func TestFixtureTerms(t *testing.T) {
 		names := []string{"Kx", "Kxz", "Kz", "H", "Atilde", "Q", "KL", "mean_s"}
 		got := values(t, b, l.Kx, l.Kxz, l.Kz, l.H, b.MatMul(l.G, l.G, true, false), l.Q, l.KL, l.Mean, own)
 		for i, name := range names {
-			fixture.Close(t, name, got[i], array(t, s.Arrays, s.prefix+name), tol)
+			fixture.Close(t, name, got[i], s.Floats(t, name), tol)
 		}
-		want := s.Scalar(t, s.prefix+"nll_s_a1") + s.Scalar(t, s.prefix+"KL_mu")
+		want := s.Scalar(t, "nll_s_a1") + s.Scalar(t, "KL_mu")
 		fixture.Close(t, "nll_s + KL_mu", got[len(names)], []float64{want}, tol)
 	})
 }
@@ -177,7 +177,7 @@ func TestFixtureTerms(t *testing.T) {
 func TestFixtureLoss(t *testing.T) {
 	each(t, 1e-9, 3e-4, func(t *testing.T, s *sample, tol float64) {
 		for suffix, alpha := range map[string]float64{"a1": 1, "a05": 0.5, "a0": 0} {
-			if !s.Has(s.prefix + "loss_" + suffix) {
+			if !s.Has("loss_" + suffix) {
 				continue
 			}
 			for name, plain := range map[string]bool{"loss": false, "plain": true} {
@@ -198,8 +198,8 @@ func (s *sample) checkLoss(t *testing.T, name, suffix string, alpha float64, pla
 		}
 	}
 	got := values(t, b, nodes...)
-	fixture.Close(t, name+"_"+suffix, got[0], array(t, s.Arrays, s.prefix+name+"_"+suffix), tol)
-	fixture.Close(t, "nll_"+suffix, got[1], array(t, s.Arrays, s.prefix+"nll_"+suffix), tol)
+	fixture.Close(t, name+"_"+suffix, got[0], s.Floats(t, name+"_"+suffix), tol)
+	fixture.Close(t, "nll_"+suffix, got[1], s.Floats(t, "nll_"+suffix), tol)
 	for i, key := range names {
 		s.compare(t, key, fmt.Sprintf("grad_%s_%s_%s", key, name, suffix), got[2+i], tol)
 	}
@@ -208,24 +208,24 @@ func (s *sample) checkLoss(t *testing.T, name, suffix string, alpha float64, pla
 // TestFixturePrediction: means, covariances and class probabilities.
 func TestFixturePrediction(t *testing.T) {
 	each(t, 1e-10, 2e-5, func(t *testing.T, s *sample, tol float64) {
-		x := graph.Convert(s.Dense(t, s.prefix+"Xt"), s.dt)
+		x := graph.Convert(s.Dense(t, "Xt"), s.dt)
 		p := &posterior{net: s.net, layer: s.layer, input: x.Shape()[1:].Clone(), limit: gp.Run{}.Limit() / 4}
 		g, err := gp.Predict(t.Context(), p, x)
 		if err != nil {
 			t.Fatal(err)
 		}
 		mean, cov := g.Mean, g.Cov
-		fixture.Close(t, "mean", mean, array(t, s.Arrays, s.prefix+"g_Xt"), tol)
-		fixture.Close(t, "f_cov", cov, array(t, s.Arrays, s.prefix+"f_cov"), tol)
+		fixture.Close(t, "mean", mean, s.Floats(t, "g_Xt"), tol)
+		fixture.Close(t, "f_cov", cov, s.Floats(t, "f_cov"), tol)
 		if s.class == nil {
-			scale := array(t, s.Arrays, s.prefix+"y_mean_std")
+			scale := s.Floats(t, "y_mean_std")
 			variance := make([]float64, len(cov))
 			for i, v := range cov {
 				variance[i] = (v + likelihood.NoiseVariance(s.lik)) * scale[1] * scale[1]
 				mean[i] = mean[i]*scale[1] + scale[0]
 			}
-			fixture.Close(t, "pred_mean", mean, array(t, s.Arrays, s.prefix+"pred_mean"), tol)
-			fixture.Close(t, "pred_var", variance, array(t, s.Arrays, s.prefix+"pred_var"), tol)
+			fixture.Close(t, "pred_mean", mean, s.Floats(t, "pred_mean"), tol)
+			fixture.Close(t, "pred_var", variance, s.Floats(t, "pred_var"), tol)
 			return
 		}
 		s.checkProbs(t, mean, cov, tol)
@@ -238,7 +238,7 @@ func (s *sample) checkProbs(t *testing.T, mean, cov []float64, tol float64) {
 	t.Helper()
 	c := s.layer.Kernel.Outputs
 	n := len(mean) / c
-	z, shape := s.F64(t, s.prefix+"mc_z")
+	z, shape := s.F64(t, "mc_z")
 	probit, sampled := make([]float64, n*c), make([]float64, n*c)
 	for i := range n {
 		q := cov[i*c*c : (i+1)*c*c]
@@ -258,9 +258,9 @@ func (s *sample) checkProbs(t *testing.T, mean, cov []float64, tol float64) {
 			softmax(sampled[i*c:(i+1)*c], f, 1/float64(shape[0]))
 		}
 	}
-	fixture.Close(t, "probs_probit", probit, array(t, s.Arrays, s.prefix+"probs_probit"), tol)
-	fixture.Close(t, "probs_mc", sampled, array(t, s.Arrays, s.prefix+"probs_mc"), tol)
-	if e := fixture.RelErr(sampled, array(t, s.Arrays, s.prefix+"wrong_probs_mc")); e < 1e-3 {
+	fixture.Close(t, "probs_probit", probit, s.Floats(t, "probs_probit"), tol)
+	fixture.Close(t, "probs_mc", sampled, s.Floats(t, "probs_mc"), tol)
+	if e := fixture.RelErr(sampled, s.Floats(t, "wrong_probs_mc")); e < 1e-3 {
 		t.Errorf("samples of the covariance LLᵀ are those of LᵀL up to %g", e)
 	}
 }
@@ -285,7 +285,7 @@ func TestFixtureTraining(t *testing.T) {
 		s.restart(t)
 		var losses []float64
 		_, err := train.Run(t.Context(), s.objective(t), train.Config{
-			Iterations: s.Dense(t, s.prefix+"traj_batch").Shape()[0], Optimizer: &train.Adam{LR: s.rate(t, 0)},
+			Iterations: s.Dense(t, "traj_batch").Shape()[0], Optimizer: &train.Adam{LR: s.rate(t, 0)},
 			Schedule: train.StepDecay(int(s.rate(t, 2)), s.rate(t, 1)),
 			OnStep: func(step train.Step) {
 				if losses = append(losses, step.Loss); step.Iteration == 0 {
@@ -297,13 +297,13 @@ func TestFixtureTraining(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.compareAll(t, "traj_", tol)
-		fixture.Close(t, "traj_loss", losses, array(t, s.Arrays, s.prefix+"traj_loss"), tol)
+		fixture.Close(t, "traj_loss", losses, s.Floats(t, "traj_loss"), tol)
 	})
 }
 
 // rate is a number of the schedule: the learning rate, its factor, or the steps between decays.
 func (s *sample) rate(t *testing.T, i int) float64 {
-	return array(t, s.Arrays, s.prefix+"traj_schedule")[i]
+	return s.Floats(t, "traj_schedule")[i]
 }
 
 func (s *sample) compareAll(t *testing.T, when string, tol float64) {
@@ -322,7 +322,7 @@ func (s *sample) restart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := fresh.Kernel.R; r != nil {
-		fixture.Close(t, "R_init", r.Floats(), array(t, s.Arrays, s.prefix+"R_init"), 1e-6)
+		fixture.Close(t, "R_init", r.Floats(), s.Floats(t, "R_init"), 1e-6)
 	}
 	fresh.Kernel.LogLength = l.Kernel.LogLength
 	s.layer = fresh
@@ -335,12 +335,12 @@ func (s *sample) restart(t *testing.T) {
 func (s *sample) objective(t *testing.T) *train.Graph {
 	t.Helper()
 	at, y := s.points(t, "pool_X"), s.targets(t, "pool_y")
-	batch := s.Dense(t, s.prefix+"traj_batch").Shape()[1]
+	batch := s.Dense(t, "traj_batch").Shape()[1]
 	f := &fitting{layer: s.layer, lik: s.lik, train: at}
-	f.s.Alpha, f.p.Train.X = new(1.0), tensor.New(tensor.Of(s.dt), tensor.WithShape(s.Int(t, s.prefix+"N"), 1)) // only N counts
+	f.s.Alpha, f.p.Train.X = new(1.0), tensor.New(tensor.Of(s.dt), tensor.WithShape(s.Int(t, "N"), 1)) // only N counts
 	b := graph.NewBuilder(s.dt)
 	feed := &listed{
-		at: at, y: y, rows: slices.Collect(slices.Chunk(ints(t, s.Arrays, s.prefix+"traj_batch"), batch)),
+		at: at, y: y, rows: slices.Collect(slices.Chunk(s.Ints(t, "traj_batch"), batch)),
 		x: tensor.New(tensor.Of(s.dt), tensor.WithShape(batch, at.Shape()[1])), yb: tensor.New(tensor.Of(s.dt), tensor.WithShape(batch, width(y))),
 	}
 	feed.xn, feed.yn = b.Input("x", feed.x.Shape()...), b.Input("y", feed.yb.Shape()...)
@@ -402,17 +402,17 @@ func TestFixtureLimits(t *testing.T) {
 		l.L.Set(packed(i+1)-1, 1/math.Sqrt(noise.Variance()))
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	exact := array(t, a, "lim_exact_var")
+	exact := a.Floats(t, "lim_exact_var")
 	fixture.Close(t, "L = I/σ", values(t, b, l.Terms(b, given(b, "xt", xt)).Q)[0], exact, 1e-10)
-	for i, m := range ints(t, a, "lim_M") {
+	for i, m := range a.Ints(t, "lim_M") {
 		l, _ := limit(t, a, m)
 		setBest(t, l, x, noise.Variance())
 		b := graph.NewBuilder(tensor.Float64)
 		zero := b.Fill(0, n, 1)
 		loss := l.Loss(b, given(b, "x", x), zero, zero, lossOptions{Likelihood: noise, N: n, Plain: true}).Loss
 		got := values(t, b, l.Terms(b, given(b, "xt", xt)).Q, loss, graph.Grad(b, loss, b.Param(l.L))[0])
-		fixture.Close(t, fmt.Sprint("best A, M = ", m), got[0], array(t, a, "lim_optimal_var")[i*len(exact):(i+1)*len(exact)], 1e-8)
-		fixture.Close(t, fmt.Sprint("bound, M = ", m), got[1], array(t, a, "lim_elbo_loss")[i:i+1], 1e-9)
+		fixture.Close(t, fmt.Sprint("best A, M = ", m), got[0], a.Floats(t, "lim_optimal_var")[i*len(exact):(i+1)*len(exact)], 1e-8)
+		fixture.Close(t, fmt.Sprint("bound, M = ", m), got[1], a.Floats(t, "lim_elbo_loss")[i:i+1], 1e-9)
 		if top := slices.Max(got[2]) - slices.Min(got[2]); top > 1e-6 {
 			t.Errorf("M = %d: the bound has the gradient %g in L at the best A", m, top)
 		}
@@ -443,8 +443,8 @@ func setBest(t *testing.T, l *sparseGP, x *tensor.Dense, noise float64) {
 func TestFixtureLengthScale(t *testing.T) {
 	a := fixture.Load(t, "fmgp")
 	got := a.Scalar(t, "init_length_scale")
-	fixture.Close(t, "init_log_length_scale", newCovariance(1, 0, 1, got, 1, tensor.Float64).LogLength.Floats(), array(t, a, "init_log_length_scale"), 1e-12)
-	if code := array(t, a, "init_log_length_scale_code"); fixture.RelErr([]float64{math.Log(got)}, code) < 1e-6 {
+	fixture.Close(t, "init_log_length_scale", newCovariance(1, 0, 1, got, 1, tensor.Float64).LogLength.Floats(), a.Floats(t, "init_log_length_scale"), 1e-12)
+	if code := a.Floats(t, "init_log_length_scale_code"); fixture.RelErr([]float64{math.Log(got)}, code) < 1e-6 {
 		t.Errorf("the start of log ℓ is logged twice: %g", code)
 	}
 }

@@ -15,20 +15,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func array(t testing.TB, a fixture.Arrays, key string) []float64 {
-	t.Helper()
-	v, _ := a.F64(t, key)
-	return v
-}
-
-func ints(t testing.TB, a fixture.Arrays, key string) (out []int) {
-	t.Helper()
-	for _, v := range a.Dense(t, key).Int64s() {
-		out = append(out, int(v))
-	}
-	return out
-}
-
 // published is the tanh network with PyTorch's weights net.0.weight [out,in], net.0.bias,
 // net.2.weight, … after a prefix.
 func published(t testing.TB, a fixture.Arrays, prefix string, dt tensor.Dtype) (net layers.Sequential) {
@@ -43,7 +29,7 @@ func published(t testing.TB, a fixture.Arrays, prefix string, dt tensor.Dtype) (
 		kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
 		net = append(net, layers.Dense{
 			W: graph.NewParam(name+".weight", turned, dt, s[1], s[0]),
-			B: graph.NewParam(name+".bias", array(t, a, name+".bias"), dt, s[0]),
+			B: graph.NewParam(name+".bias", a.Floats(t, name+".bias"), dt, s[0]),
 		})
 	}
 	return net

@@ -51,20 +51,8 @@ func load(t *testing.T, a fixture.Arrays, prefix string, phi layers.Activation, 
 	f.site = siteAt(t, f.net, f.x, number)
 	f.u, _ = valuesAt(t, f.site, f.x)
 	f.ut, _ = valuesAt(t, f.site, f.xt)
-	f.idx = ints(t, a, prefix+"idx")
+	f.idx = a.Ints(t, prefix+"idx")
 	return f
-}
-
-func ints(t *testing.T, a fixture.Arrays, name string) (out []int) {
-	for _, v := range a.Dense(t, name).Int64s() {
-		out = append(out, int(v))
-	}
-	return out
-}
-
-func (f published) want(t *testing.T, name string) []float64 {
-	v, _ := f.F64(t, name)
-	return v
 }
 
 // outputs returns C, the number of biases of the last layer.
@@ -81,14 +69,14 @@ func (f published) memory(t *testing.T, rows []int, k int) *memory {
 func (f published) posterior(t *testing.T, m *memory, factor float64) *posterior {
 	return &posterior{
 		net: f.net, site: f.site, layer: f.number, input: f.x.Shape()[1:], memory: m,
-		scales: f.want(t, f.layer+"c2"), factor: factor, limit: gp.Run{}.Limit(),
+		scales: f.Floats(t, f.layer+"c2"), factor: factor, limit: gp.Run{}.Limit(),
 	}
 }
 
 // TestFixtureSettings: the length-scale and the variances of the activations as published.
 func TestFixtureSettings(t *testing.T) {
 	eachLayer(t, func(t *testing.T, f published) {
-		fixture.Close(t, "ell", []float64{firstQuartile(f.u)}, f.want(t, f.layer+"ell"), 1e-12)
+		fixture.Close(t, "ell", []float64{firstQuartile(f.u)}, f.Floats(t, f.layer+"ell"), 1e-12)
 		b := graph.NewBuilder(tensor.Float64)
 		a := f.site.phi.Forward(b, b.Param(&graph.Param{Name: "u", Value: f.u}))
 		p, err := graph.Compile(b, []*graph.Node{a}, graph.Options{})
@@ -98,7 +86,7 @@ func TestFixtureSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, "c2", spread(graph.Floats(p.Value(a)), f.site.width(), f.Scalar(t, f.prefix+"floor")), f.want(t, f.layer+"c2"), 1e-12)
+		fixture.Close(t, "c2", spread(graph.Floats(p.Value(a)), f.site.width(), f.Scalar(t, f.prefix+"floor")), f.Floats(t, f.layer+"c2"), 1e-12)
 	})
 }
 
@@ -113,7 +101,7 @@ func TestFixtureNeighbours(t *testing.T) {
 			}
 		})
 		fixture.Close(t, "neighbours", got, graph.Floats(graph.Convert(asFloats(f.Dense(t, f.layer+"neigh")), tensor.Float64)), 0)
-		fixture.Close(t, "squared distances", away, f.want(t, f.layer+"neigh_d2"), 1e-12)
+		fixture.Close(t, "squared distances", away, f.Floats(t, f.layer+"neigh_d2"), 1e-12)
 	})
 }
 
@@ -138,13 +126,13 @@ func TestFixtureVariance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fixture.Close(t, "r_"+name, r, f.want(t, f.layer+"r_"+name), 1e-9)
+			fixture.Close(t, "r_"+name, r, f.Floats(t, f.layer+"r_"+name), 1e-9)
 			if name == "1" {
 				continue
 			}
 			mean, cov := predict(t, f.posterior(t, m, 1), f.xt)
-			fixture.Close(t, "g", mean, f.want(t, f.prefix+"g"), 1e-12)
-			fixture.Close(t, "F_"+name, cov, f.want(t, f.layer+"F_"+name), 1e-9)
+			fixture.Close(t, "g", mean, f.Floats(t, f.prefix+"g"), 1e-12)
+			fixture.Close(t, "F_"+name, cov, f.Floats(t, f.layer+"F_"+name), 1e-9)
 		}
 	})
 }
@@ -162,8 +150,7 @@ func TestFixtureBothLayers(t *testing.T) {
 			}
 			kernel.Add(sum, sum, cov)
 		}
-		want, _ := a.F64(t, prefix+"l12_F_k")
-		fixture.Close(t, prefix, sum, want, 1e-9)
+		fixture.Close(t, prefix, sum, a.Floats(t, prefix+"l12_F_k"), 1e-9)
 	}
 }
 
@@ -172,9 +159,9 @@ func (f published) testSample(t *testing.T) *sample {
 	n, c := f.xt.Shape()[0], f.outputs()
 	y := make([]float64, n*c)
 	if f.prefix == "reg_" {
-		copy(y, f.want(t, "reg_yt"))
+		copy(y, f.Floats(t, "reg_yt"))
 	} else {
-		for i, k := range ints(t, f.Arrays, "cls_yt") {
+		for i, k := range f.Ints(t, "cls_yt") {
 			y[i*c+k] = 1
 		}
 	}
@@ -201,22 +188,22 @@ func TestFixtureLoss(t *testing.T) {
 			noise = f.Scalar(t, "reg_noise")
 		}
 		var curve []float64
-		own := s.variances(f.want(t, f.layer+"c2"))
-		for _, factor := range f.want(t, f.prefix+"scales") {
+		own := s.variances(f.Floats(t, f.layer+"c2"))
+		for _, factor := range f.Floats(t, f.prefix+"scales") {
 			v, _, _ := s.loss(l, own, mixture{factor: factor, noise: noise})
 			curve = append(curve, v)
 		}
 		const tol = 1e-6
-		fixture.Close(t, "nll", curve, f.want(t, f.prefix+"nll"), tol)
+		fixture.Close(t, "nll", curve, f.Floats(t, f.prefix+"nll"), tol)
 		if l.classes {
 			_, cov := predict(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), 1), f.xt)
-			fixture.Close(t, "probs", gp.Probit(nil, gp.Gaussian{Mean: s.mean, Cov: cov}), f.want(t, "cls_probs"), 1e-9)
+			fixture.Close(t, "probs", gp.Probit(nil, gp.Gaussian{Mean: s.mean, Cov: cov}), f.Floats(t, "cls_probs"), 1e-9)
 			return
 		}
 		kernel.AddScalar(own, noise, own)
-		fixture.Close(t, "y_var", own, f.want(t, "reg_y_var"), tol)
+		fixture.Close(t, "y_var", own, f.Floats(t, "reg_y_var"), tol)
 		_, out := valuesAt(t, f.site, f.x)
-		y, squares := f.want(t, "reg_y"), 0.0
+		y, squares := f.Floats(t, "reg_y"), 0.0
 		for i := range y {
 			squares += (y[i] - out[i]) * (y[i] - out[i]) / float64(len(y))
 		}

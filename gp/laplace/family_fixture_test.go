@@ -28,11 +28,6 @@ var family = []member{
 
 func one(v float64) []float64 { return []float64{v} }
 
-func array(t testing.TB, a fixture.Arrays, name string) []float64 {
-	v, _ := a.F64(t, name)
-	return v
-}
-
 // Regression: marginal likelihoods at given hyper-parameters, their maximum, and the
 // variances at the maximum of full LLA. The reference's own two computations of the
 // variances differ by up to 1e-10, of the marginal likelihoods by 5e-12.
@@ -41,16 +36,16 @@ func TestFixtureRegressionFamily(t *testing.T) {
 	prob := fixtureProblem(t, a)
 	for _, m := range family[1:] { // full is TestFixture's
 		p := prob.fit(t, m.o)
-		best := array(t, a, "opt_"+m.name)
+		best := a.Floats(t, "opt_"+m.name)
 		fixture.Close(t, m.name+": maximum", []float64{p.PriorStd(), p.NoiseStd()}, best, 1e-7)
-		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), array(t, a, "optlml_"+m.name), 1e-9)
-		rows, want := array(t, a, "hp_sigma0_sigma"), array(t, a, "lml_"+m.name)
+		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), a.Floats(t, "optlml_"+m.name), 1e-9)
+		rows, want := a.Floats(t, "hp_sigma0_sigma"), a.Floats(t, "lml_"+m.name)
 		for i := range want {
 			got := at(t, p, rows[2*i], rows[2*i+1]).LogMarginalLikelihood()
 			fixture.Close(t, label(m.name, ": lml at row ", i), one(got), want[i:i+1], 1e-9)
 		}
 		_, cov := predict(t, at(t, p, a.Scalar(t, "opt_sigma0"), a.Scalar(t, "opt_sigma")), prob.probe)
-		for i, v := range array(t, a, "var_"+m.name) { // they differ by orders of magnitude
+		for i, v := range a.Floats(t, "var_"+m.name) { // they differ by orders of magnitude
 			fixture.Close(t, label(m.name, ": variance ", i), cov[i:i+1], one(v), 1e-7)
 		}
 	}
@@ -62,21 +57,21 @@ func TestFixtureClassificationFamily(t *testing.T) {
 	for _, m := range family {
 		m.o.Likelihood = likelihood.Softmax{}
 		p := prob.fit(t, m.o)
-		fixture.Close(t, m.name+": maximum", one(p.PriorStd()), array(t, a, "opt_"+m.name), 1e-7)
-		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), array(t, a, "optlml_"+m.name), 1e-9)
-		want := array(t, a, "lml_"+m.name)
-		for i, prior := range array(t, a, "hp_sigma0") {
+		fixture.Close(t, m.name+": maximum", one(p.PriorStd()), a.Floats(t, "opt_"+m.name), 1e-7)
+		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), a.Floats(t, "optlml_"+m.name), 1e-9)
+		want := a.Floats(t, "lml_"+m.name)
+		for i, prior := range a.Floats(t, "hp_sigma0") {
 			fixture.Close(t, label(m.name, ": lml at ", prior), one(at(t, p, prior, 0).LogMarginalLikelihood()), want[i:i+1], 1e-9)
 		}
 		p = at(t, p, a.Scalar(t, "sigma0"), 0)
 		mean, cov := predict(t, p, prob.probe)
-		fixture.Close(t, m.name+": mean", mean, array(t, a, "g_Xt"), 1e-12)
-		fixture.Close(t, m.name+": covariance", cov, array(t, a, "f_var_"+m.name), 1e-9)
+		fixture.Close(t, m.name+": mean", mean, a.Floats(t, "g_Xt"), 1e-12)
+		fixture.Close(t, m.name+": covariance", cov, a.Floats(t, "f_var_"+m.name), 1e-9)
 		g, err := gp.Predict(context.Background(), p, prob.probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, m.name+": probit", gp.Probit(nil, g), array(t, a, "probit_"+m.name), 1e-9)
+		fixture.Close(t, m.name+": probit", gp.Probit(nil, g), a.Floats(t, "probit_"+m.name), 1e-9)
 	}
 	testBridge(t, a)
 }
@@ -84,9 +79,9 @@ func TestFixtureClassificationFamily(t *testing.T) {
 // testBridge: the probabilities of the Laplace bridge, from the fixture's own Gaussians.
 func testBridge(t *testing.T, a fixture.Arrays) {
 	t.Helper()
-	want := array(t, a, "bridge_full")
+	want := a.Floats(t, "bridge_full")
 	got := make([]float64, len(want))
-	g := gp.Gaussian{Mean: array(t, a, "g_Xt"), Cov: array(t, a, "f_var_full")}
+	g := gp.Gaussian{Mean: a.Floats(t, "g_Xt"), Cov: a.Floats(t, "f_var_full")}
 	if err := gp.Bridge(got, g, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -108,17 +103,17 @@ func classificationProblem(t testing.TB, a fixture.Arrays) problem {
 func TestFixtureParts(t *testing.T) {
 	reg, cls := fixture.Load(t, "lla_exact"), fixture.Load(t, "lla_cls")
 	r, c := fixtureProblem(t, reg), classificationProblem(t, cls)
-	checkDiagonal(t, "regression", r.fit(t, options{Structure: kindDiagonal, PriorStd: 1, NoiseStd: 1}), array(t, reg, "diag_ggn"))
-	checkDiagonal(t, "softmax", c.fit(t, options{Structure: kindDiagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}), array(t, cls, "diag_ggn"))
+	checkDiagonal(t, "regression", r.fit(t, options{Structure: kindDiagonal, PriorStd: 1, NoiseStd: 1}), reg.Floats(t, "diag_ggn"))
+	checkDiagonal(t, "softmax", c.fit(t, options{Structure: kindDiagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}), cls.Floats(t, "diag_ggn"))
 	checkMoments(t, reg, r, options{Structure: kindKFAC})
 	checkMoments(t, cls, c, options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
 
 	full := c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: spaceWeights})
-	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, array(t, cls, "ggn_full"), 1e-12)
-	fixture.Close(t, "log likelihood", one(full.evidence.logLik), array(t, cls, "loglik"), 1e-12)
-	fixture.Close(t, "‖θ‖²", full.evidence.weights, array(t, cls, "theta_sq"), 1e-12)
+	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, cls.Floats(t, "ggn_full"), 1e-12)
+	fixture.Close(t, "log likelihood", one(full.evidence.logLik), cls.Floats(t, "loglik"), 1e-12)
+	fixture.Close(t, "‖θ‖²", full.evidence.weights, cls.Floats(t, "theta_sq"), 1e-12)
 	last := c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: lastLayerParams, Space: spaceWeights})
-	n, all := full.scan.params, array(t, cls, "ggn_full")
+	n, all := full.scan.params, cls.Floats(t, "ggn_full")
 	var corner []float64 // the last layer's weights come last
 	for i := n - last.scan.params; i < n; i++ {
 		corner = append(corner, all[i*n+n-last.scan.params:(i+1)*n]...)
@@ -158,11 +153,11 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o options) {
 			for j := range m {
 				m[j] /= float64(d.N())
 			}
-			fixture.Close(t, "A"+layer, m, array(t, a, "kfac_A"+layer), 1e-12)
+			fixture.Close(t, "A"+layer, m, a.Floats(t, "kfac_A"+layer), 1e-12)
 		}
 		m := h.moments[k.d].all()
 		mirror(m, k.q)
-		fixture.Close(t, "B"+layer, m, array(t, a, "kfac_B"+layer), 1e-12)
+		fixture.Close(t, "B"+layer, m, a.Floats(t, "kfac_B"+layer), 1e-12)
 	}
 }
 

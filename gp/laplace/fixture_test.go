@@ -37,12 +37,12 @@ func TestFixtureFull(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")
 	prob := fixtureProblem(t, a)
 	p := prob.fit(t, options{})
-	fixture.Close(t, "sse", one(p.evidence.residuals), array(t, a, "sse"), 1e-12)
-	fixture.Close(t, "theta_sq", p.evidence.weights, array(t, a, "theta_sq"), 1e-12)
-	fixture.Close(t, "opt_lml", one(p.LogMarginalLikelihood()), array(t, a, "opt_lml"), 1e-8)
-	fixture.Close(t, "opt_sigma0", one(p.PriorStd()), array(t, a, "opt_sigma0"), 1e-7)
-	fixture.Close(t, "opt_sigma", one(p.NoiseStd()), array(t, a, "opt_sigma"), 1e-7)
-	rows, want := array(t, a, "hp_sigma0_sigma"), array(t, a, "lml_full")
+	fixture.Close(t, "sse", one(p.evidence.residuals), a.Floats(t, "sse"), 1e-12)
+	fixture.Close(t, "theta_sq", p.evidence.weights, a.Floats(t, "theta_sq"), 1e-12)
+	fixture.Close(t, "opt_lml", one(p.LogMarginalLikelihood()), a.Floats(t, "opt_lml"), 1e-8)
+	fixture.Close(t, "opt_sigma0", one(p.PriorStd()), a.Floats(t, "opt_sigma0"), 1e-7)
+	fixture.Close(t, "opt_sigma", one(p.NoiseStd()), a.Floats(t, "opt_sigma"), 1e-7)
+	rows, want := a.Floats(t, "hp_sigma0_sigma"), a.Floats(t, "lml_full")
 	for i := range want {
 		got := at(t, p, rows[2*i], rows[2*i+1]).LogMarginalLikelihood()
 		fixture.Close(t, label("lml at row ", i), one(got), want[i:i+1], 1e-8)
@@ -50,7 +50,7 @@ func TestFixtureFull(t *testing.T) {
 	checkVariances(t, a, at(t, p, a.Scalar(t, "opt_sigma0"), a.Scalar(t, "opt_sigma")), prob, 1e-10)
 	// With noise that drowns the data the posterior is the prior.
 	_, cov := predict(t, at(t, p, a.Scalar(t, "opt_sigma0"), 1e12), prob.probe)
-	fixture.Close(t, "prior_var", cov, array(t, a, "prior_var"), 1e-12)
+	fixture.Close(t, "prior_var", cov, a.Floats(t, "prior_var"), 1e-12)
 }
 
 // Weight space is the wrong one here, with 2701 weights and 400 targets, and a
@@ -62,15 +62,15 @@ func TestFixtureWeightSpace(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")
 	prob := fixtureProblem(t, a)
 	p := prob.fit(t, options{PriorStd: a.Scalar(t, "opt_sigma0"), NoiseStd: a.Scalar(t, "opt_sigma"), Space: spaceWeights})
-	fixture.Close(t, "opt_lml", one(p.LogMarginalLikelihood()), array(t, a, "opt_lml"), 1e-8)
+	fixture.Close(t, "opt_lml", one(p.LogMarginalLikelihood()), a.Floats(t, "opt_lml"), 1e-8)
 	checkVariances(t, a, p, prob, 1e-8)
 }
 
 func checkVariances(t *testing.T, a fixture.Arrays, p *posterior, prob problem, tol float64) {
 	t.Helper()
 	mean, cov := predict(t, p, prob.probe)
-	fixture.Close(t, "g_grid", mean, array(t, a, "g_grid"), 1e-12)
-	for i, v := range array(t, a, "var_exact") { // one by one: they differ by orders of magnitude
+	fixture.Close(t, "g_grid", mean, a.Floats(t, "g_grid"), 1e-12)
+	for i, v := range a.Floats(t, "var_exact") { // one by one: they differ by orders of magnitude
 		fixture.Close(t, label("var_exact ", i), cov[i:i+1], one(v), tol)
 	}
 }

@@ -24,8 +24,7 @@ type fixtureModel struct {
 func load(t *testing.T, name string, model func(a fixture.Arrays) likelihood.Scalar, columns ...string) fixtureModel {
 	a := fixture.Load(t, "likelihoods")
 	f := fixtureModel{name: name, model: model(a), shift: func(int) float64 { return 0 }}
-	f.m, _ = a.F64(t, name+"_m")
-	f.q, _ = a.F64(t, name+"_Q")
+	f.m, f.q = a.Floats(t, name+"_m"), a.Floats(t, name+"_Q")
 	f.y = make([][]float64, len(f.m))
 	for _, c := range columns {
 		switch d := a.Dense(t, name+"_"+c).Data().(type) {
@@ -43,8 +42,7 @@ func load(t *testing.T, name string, model func(a fixture.Arrays) likelihood.Sca
 		if !a.Has(name + "_" + what) {
 			return nil, false
 		}
-		v, _ := a.F64(t, name+"_"+what)
-		return v, true
+		return a.Floats(t, name+"_"+what), true
 	}
 	return f
 }
@@ -60,12 +58,11 @@ func fixtureModels(t *testing.T) []fixtureModel {
 	binomial := load(t, "negative_binomial", func(a fixture.Arrays) likelihood.Scalar {
 		return likelihood.NewNegativeBinomial(a.Scalar(t, "negative_binomial_r"))
 	}, "y")
-	array := func(a fixture.Arrays, name string) []float64 { v, _ := a.F64(t, name); return v }
 	ordinal := load(t, "ordinal", func(a fixture.Arrays) likelihood.Scalar {
-		return likelihood.NewOrdinal(array(a, "ordinal_thresholds"))
+		return likelihood.NewOrdinal(a.Floats(t, "ordinal_thresholds"))
 	}, "y")
 	mixture := load(t, "mixture", func(a fixture.Arrays) likelihood.Scalar {
-		return likelihood.NewMixture(array(a, "mixture_weights"), array(a, "mixture_shifts"), array(a, "mixture_scales"))
+		return likelihood.NewMixture(a.Floats(t, "mixture_weights"), a.Floats(t, "mixture_shifts"), a.Floats(t, "mixture_scales"))
 	}, "y")
 	censored := load(t, "censored", func(a fixture.Arrays) likelihood.Scalar {
 		return likelihood.NewCensored(a.Scalar(t, "censored_sigma"))

@@ -31,32 +31,32 @@ type reference struct {
 
 // perceptron is the task of a prefix, reg_ or cls_.
 func perceptron(t *testing.T, prefix string) reference {
-	r := reference{Arrays: fixture.Load(t, "mfvi"), prefix: prefix}
+	r := reference{Arrays: fixture.Load(t, "mfvi").Part(prefix), prefix: prefix}
 	var net layers.Sequential
-	for i := 0; r.Has(fmt.Sprint(prefix, i, ".weight")); i += 2 {
+	for i := 0; r.Has(fmt.Sprint(i, ".weight")); i += 2 {
 		if i > 0 {
 			net = append(net, layers.Activation("tanh"))
 		}
 		net = append(net, r.dense(t, i))
 	}
-	r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, prefix+"X"), Y: r.Dense(t, prefix+"y")}}
+	r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
 	if prefix == "cls_" {
-		_, s := r.array(t, "probs")
+		_, s := r.F64(t, "probs")
 		r.p.Train.Y = oneHot(r.p.Train.Y.Int64s(), s[1])
 	} else {
-		r.p.Likelihood = likelihood.NewGaussian(r.Scalar(t, prefix+"sigma2"), tensor.Float64)
+		r.p.Likelihood = likelihood.NewGaussian(r.Scalar(t, "sigma2"), tensor.Float64)
 	}
 	return r
 }
 
 // dense is the dense layer number i.
 func (r reference) dense(t *testing.T, i int) layers.Dense {
-	w, s := r.array(t, fmt.Sprint(i, ".weight"))
+	w, s := r.F64(t, fmt.Sprint(i, ".weight"))
 	turned := make([]float64, len(w))
 	kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
 	return layers.Dense{
 		W: graph.NewParam(fmt.Sprint(i, ".weight"), turned, tensor.Float64, s[1], s[0]),
-		B: &graph.Param{Name: fmt.Sprint(i, ".bias"), Value: r.Dense(t, fmt.Sprint(r.prefix, i, ".bias"))},
+		B: &graph.Param{Name: fmt.Sprint(i, ".bias"), Value: r.Dense(t, fmt.Sprint(i, ".bias"))},
 	}
 }
 
@@ -68,15 +68,10 @@ func oneHot(labels []int64, c int) *tensor.Dense {
 	return dense.Of(y, len(labels), c)
 }
 
-func (r reference) array(t *testing.T, key string) ([]float64, tensor.Shape) {
-	t.Helper()
-	return r.F64(t, r.prefix+key)
-}
-
 // want are the numbers of an array, integers or not.
 func (r reference) want(t *testing.T, key string) []float64 {
 	t.Helper()
-	d := r.Dense(t, r.prefix+key)
+	d := r.Dense(t, key)
 	if d.Dtype() == tensor.Float64 {
 		return d.Float64s()
 	}
@@ -99,7 +94,7 @@ func row(v []float64, i, n int) []float64 { return v[i*len(v)/n : (i+1)*len(v)/n
 // fitting is a fit at μ₀ and ψ₀.
 func (r reference) fitting(t *testing.T, s Settings) *fitting {
 	t.Helper()
-	s.PriorStd, s.BatchSize = r.Scalar(t, r.prefix+"s0"), r.Dense(t, r.prefix+"batches").Shape()[1]
+	s.PriorStd, s.BatchSize = r.Scalar(t, "s0"), r.Dense(t, "batches").Shape()[1]
 	c, err := s.complete(r.p)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +136,7 @@ func (r reference) part(rows []float64, name string) (out []float64) {
 func (r reference) draw(t *testing.T, how, name string, k int) []float64 {
 	t.Helper()
 	kind, param, _ := strings.Cut(name, " ")
-	steps := r.Dense(t, r.prefix+"batches").Shape()[0]
+	steps := r.Dense(t, "batches").Shape()[0]
 	var i int
 	if _, err := fmt.Sscanf(param, "%d.", &i); err != nil {
 		t.Fatal(err)
@@ -184,12 +179,8 @@ func (g given) Inputs() map[*graph.Node]*tensor.Dense {
 }
 
 func (g given) Load(k, _ int) error {
-	batches := g.r.Dense(g.t, g.r.prefix+"batches")
-	var rows []int
-	for _, v := range batches.Int64s()[k*batches.Shape()[1] : (k+1)*batches.Shape()[1]] {
-		rows = append(rows, int(v))
-	}
-	e := g.r.p.Train.Rows(rows)
+	size := g.xv.Shape()[0]
+	e := g.r.p.Train.Rows(g.r.Ints(g.t, "batches")[k*size : (k+1)*size])
 	copy(g.xv.Float64s(), e.X.Float64s())
 	copy(g.yv.Float64s(), e.Y.Float64s())
 	for _, n := range g.noises {
@@ -292,7 +283,7 @@ func TestFixtureMFVITrajectories(t *testing.T) {
 	for _, prefix := range []string{"reg_", "cls_"} {
 		r := perceptron(t, prefix)
 		lr := r.want(t, "lr")
-		steps := r.Dense(t, prefix+"batches").Shape()[0]
+		steps := r.Dense(t, "batches").Shape()[0]
 		published := Settings{LearningRate: lr[0], LogStdRate: new(lr[1]), Iterations: steps}
 		mu, psi, nll := r.trajectory(t, r.fitting(t, published))
 		fixture.Close(t, prefix+"traj_mu", mu, r.vectors(t, "traj_mu"), 1e-11)
@@ -335,10 +326,10 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 	for _, prefix := range []string{"reg_", "cls_"} {
 		r := perceptron(t, prefix)
 		f := r.fitting(t, Settings{})
-		steps := r.Dense(t, prefix+"batches").Shape()[0]
+		steps := r.Dense(t, "batches").Shape()[0]
 		spread(row(r.vectors(t, "traj_mu"), steps-1, steps), f.means.Params())
 		spread(row(r.vectors(t, "traj_psi"), steps-1, steps), f.stds)
-		g, outputs := r.predictions(t, f, r.Dense(t, prefix+"Xt"))
+		g, outputs := r.predictions(t, f, r.Dense(t, "Xt"))
 		fixture.Close(t, prefix+"outputs", outputs, r.want(t, "outputs"), 1e-11)
 		if prefix == "cls_" {
 			fixture.Close(t, "cls_probs", g.Probs, r.want(t, "probs"), 1e-11)
@@ -356,10 +347,10 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 
 // convolutional is the task of images.
 func convolutional(t *testing.T) reference {
-	r := reference{Arrays: fixture.Load(t, "mfvi"), prefix: "conv_"}
-	param := func(name string) *graph.Param { return &graph.Param{Name: name, Value: r.Dense(t, "conv_"+name)} }
+	r := reference{Arrays: fixture.Load(t, "mfvi").Part("conv_"), prefix: "conv_"}
+	param := func(name string) *graph.Param { return &graph.Param{Name: name, Value: r.Dense(t, name)} }
 	norm := func(i int) layers.Network {
-		n := layers.NewBatchNorm(fmt.Sprint(i), r.Dense(t, fmt.Sprintf("conv_%d.weight", i)).Shape()[0], tensor.Float64)
+		n := layers.NewBatchNorm(fmt.Sprint(i), r.Dense(t, fmt.Sprintf("%d.weight", i)).Shape()[0], tensor.Float64)
 		for k, name := range []string{"weight", "bias", "running_mean", "running_var"} {
 			*layers.Arrays(n)[k] = *param(fmt.Sprintf("%d.%s", i, name))
 		}
@@ -378,8 +369,8 @@ func convolutional(t *testing.T) reference {
 		conv(0, 1), norm(1), layers.Activation("relu"),
 		conv(3, 2), norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
 	}}
-	labels := r.Dense(t, "conv_y").Int64s()
-	r.p.Train = gp.Examples{X: r.Dense(t, "conv_x"), Y: oneHot(labels, last.B.Value.Shape()[0])}
+	labels := r.Dense(t, "y").Int64s()
+	r.p.Train = gp.Examples{X: r.Dense(t, "x"), Y: oneHot(labels, last.B.Value.Shape()[0])}
 	return r
 }
 
@@ -387,9 +378,9 @@ func convolutional(t *testing.T) reference {
 // γ and β are drawn for each example.
 func TestFixtureMFVIConvolutions(t *testing.T) {
 	r := convolutional(t)
-	n := float64(r.Int(t, "conv_N"))
+	n := float64(r.Int(t, "N"))
 	f := newFitting(r.p, gp.Run{}, Settings{Estimator: flipout, LogStdRate: new(1e-3), PriorStd: 1})
-	f.s.PriorStd = 1 / math.Sqrt(r.Scalar(t, "conv_decay")*n)
+	f.s.PriorStd = 1 / math.Sqrt(r.Scalar(t, "decay")*n)
 	spread(r.vectors(t, "psi0"), f.stds)
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("x", r.p.Train.X.Shape()...), b.Input("y", r.p.Train.Y.Shape()...)
@@ -454,15 +445,14 @@ func TestFixtureMFVILinear(t *testing.T) {
 	net := layers.Sequential{layers.Dense{W: graph.NewParam("w", make([]float64, d), tensor.Float64, d, 1), B: graph.NewParam("b", []float64{0}, tensor.Float64, 1)}}
 	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(a.Scalar(t, "lin_sigma2"), tensor.Float64), Train: gp.Examples{X: x, Y: y}}
 	f := newFitting(p, gp.Run{}, Settings{Estimator: single, LogStdRate: new(1e-3), PriorStd: a.Scalar(t, "lin_s0")})
-	mu, _ := a.F64(t, "lin_mu")
-	psi, _ := a.F64(t, "lin_psi")
+	mu := a.Floats(t, "lin_mu")
+	psi := a.Floats(t, "lin_psi")
 	spread(mu, f.means.Params())
 	spread(psi, f.stds)
 	loss, grad := expected(t, f)
-	want, _ := a.F64(t, "lin_loss")
-	fixture.Close(t, "lin_loss", []float64{loss}, want, 1e-12)
+	fixture.Close(t, "lin_loss", []float64{loss}, a.Floats(t, "lin_loss"), 1e-12)
 	fixture.Close(t, "gradient at the optimum", grad, make([]float64, len(grad)), 1e-12)
-	exact, _ := a.F64(t, "lin_exact_var")
+	exact := a.Floats(t, "lin_exact_var")
 	for i, v := range exact {
 		if math.Exp(2*steps.Flat(f.stds)[i]) > v*(1+1e-12) {
 			t.Errorf("variance %g of weight %d, the exact one is %g", math.Exp(2*steps.Flat(f.stds)[i]), i, v)

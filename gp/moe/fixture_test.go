@@ -31,17 +31,18 @@ func references(t *testing.T) []reference {
 	a := fixture.Load(t, "moe")
 	var all []reference
 	for _, prefix := range []string{"reg_", "cls_", "q1_"} {
-		r := reference{Arrays: a, prefix: prefix, xt: a.Dense(t, prefix+"Xt"), prior: math.Sqrt(a.Scalar(t, prefix+"sigma0_sq"))}
-		r.p = gp.Problem{Net: r.network(t), Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: a.Dense(t, prefix+"X"), Y: a.Dense(t, prefix+"y")}}
+		r := reference{Arrays: a.Part(prefix), prefix: prefix}
+		r.xt, r.prior = r.Dense(t, "Xt"), math.Sqrt(r.Scalar(t, "sigma0_sq"))
+		r.p = gp.Problem{Net: r.network(t), Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
 		if prefix == "cls_" {
-			_, s := a.F64(t, prefix+"g_X")
+			_, s := r.F64(t, "g_X")
 			y := make([]float64, s[0]*s[1])
 			for i, c := range r.p.Train.Y.Int64s() {
 				y[i*s[1]+int(c)] = 1
 			}
 			r.p.Train.Y = tensor.New(tensor.WithShape(s[0], s[1]), tensor.WithBacking(y))
 		} else {
-			variance := a.Scalar(t, prefix+"noise_var")
+			variance := r.Scalar(t, "noise_var")
 			r.p.Likelihood, r.noise = likelihood.NewGaussian(variance, tensor.Float64), math.Sqrt(variance)
 		}
 		all = append(all, r)
@@ -51,11 +52,11 @@ func references(t *testing.T) []reference {
 
 // network is the tanh network with PyTorch's weights.
 func (r reference) network(t *testing.T) (net layers.Sequential) {
-	for i := 0; r.Has(fmt.Sprint(r.prefix, "net.", i, ".weight")); i += 2 {
+	for i := 0; r.Has(fmt.Sprint("net.", i, ".weight")); i += 2 {
 		if i > 0 {
 			net = append(net, layers.Activation("tanh"))
 		}
-		name := fmt.Sprint(r.prefix, "net.", i)
+		name := fmt.Sprint("net.", i)
 		w, s := r.F64(t, name+".weight")
 		turned := make([]float64, len(w))
 		kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
@@ -67,28 +68,14 @@ func (r reference) network(t *testing.T) (net layers.Sequential) {
 	return net
 }
 
-func (r reference) want(t *testing.T, key string) []float64 {
-	t.Helper()
-	v, _ := r.F64(t, r.prefix+key)
-	return v
-}
-
-func (r reference) ints(t *testing.T, key string) (out []int) {
-	t.Helper()
-	for _, v := range r.Dense(t, r.prefix+key).Int64s() {
-		out = append(out, int(v))
-	}
-	return out
-}
-
 // gate is the fixture's, with its centres.
 func (r reference) gate(t *testing.T) *gate {
 	t.Helper()
 	if r.prefix == "q1_" {
-		_, s := r.F64(t, "q1_edges")
+		_, s := r.F64(t, "edges")
 		return newCells(graph.Floats(r.p.Train.X), s[0]-1)
 	}
-	g := &gate{points: data.TakeRows(r.p.Train.X, r.ints(t, "sub_idx")), centres: r.want(t, "centres")}
+	g := &gate{points: data.TakeRows(r.p.Train.X, r.Ints(t, "sub_idx")), centres: r.Floats(t, "centres")}
 	if err := g.compile(r.p.Net, gp.Run{}.Limit()); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +88,7 @@ func (r reference) gate(t *testing.T) *gate {
 	}
 	// Scores are in units of σ₀, and their signs are arbitrary: we take the fixture's signs.
 	m := len(g.means)
-	vec := r.want(t, "kpca_vec")
+	vec := r.Floats(t, "kpca_vec")
 	for j := range scores {
 		sign := 0.0
 		for i := range m {
@@ -129,14 +116,14 @@ func TestFixtureScores(t *testing.T) {
 			if key == "score_sub" {
 				scaled, centred := slices.Clone(k), slices.Clone(k)
 				kernel.Scale(scaled, r.prior*r.prior, scaled)
-				fixture.Close(t, r.prefix+"K_sub", scaled, r.want(t, "K_sub"), 1e-10)
+				fixture.Close(t, r.prefix+"K_sub", scaled, r.Floats(t, "K_sub"), 1e-10)
 				g.centre(centred)
 				kernel.Scale(centred, r.prior*r.prior, centred)
-				fixture.Close(t, r.prefix+"K_sub_centred", centred, r.want(t, "K_sub_centred"), 1e-10)
+				fixture.Close(t, r.prefix+"K_sub_centred", centred, r.Floats(t, "K_sub_centred"), 1e-10)
 			}
-			fixture.Close(t, r.prefix+key, g.scoresOf(k), r.want(t, key), 1e-8)
+			fixture.Close(t, r.prefix+key, g.scoresOf(k), r.Floats(t, key), 1e-8)
 		}
-		at, label := r.want(t, "score_sub"), r.ints(t, "label_sub")
+		at, label := r.Floats(t, "score_sub"), r.Ints(t, "label_sub")
 		means, counts := make([]float64, len(g.centres)), make([]float64, g.experts())
 		for i, k := range label {
 			kernel.Axpy(1, at[i*scores:(i+1)*scores], means[k*scores:(k+1)*scores])
@@ -157,16 +144,16 @@ func TestFixtureClusters(t *testing.T) {
 	for _, r := range references(t) {
 		g := r.gate(t)
 		if r.prefix == "q1_" {
-			edges := r.want(t, "edges")
+			edges := r.Floats(t, "edges")
 			fixture.Close(t, "edges", g.edges, edges[1:len(edges)-1], 1e-12)
 		}
 		for key, x := range map[string]*tensor.Dense{"label_X": r.p.Train.X, "label_Xt": r.xt} {
 			got, err := g.labels(t.Context(), x)
-			if err != nil || !slices.Equal(got, r.ints(t, key)) {
-				t.Errorf("%s%s: %v, expected %v (%v)", r.prefix, key, got, r.ints(t, key), err)
+			if err != nil || !slices.Equal(got, r.Ints(t, key)) {
+				t.Errorf("%s%s: %v, expected %v (%v)", r.prefix, key, got, r.Ints(t, key), err)
 			}
 		}
-		near, pairs := g.neighbours(), r.ints(t, "neighbours")
+		near, pairs := g.neighbours(), r.Ints(t, "neighbours")
 		count := 0
 		for _, own := range near {
 			count += len(own)
@@ -179,8 +166,8 @@ func TestFixtureClusters(t *testing.T) {
 				t.Errorf("%s: %d and %d are no neighbours", r.prefix, pairs[i], pairs[i+1])
 			}
 		}
-		n, want := r.p.Train.N(), r.ints(t, "members")
-		for e, own := range members(r.ints(t, "label_X"), near) {
+		n, want := r.p.Train.N(), r.Ints(t, "members")
+		for e, own := range members(r.Ints(t, "label_X"), near) {
 			for i := range n {
 				if slices.Contains(own, i) != (want[e*n+i] == 1) {
 					t.Errorf("%s: expert %d and row %d", r.prefix, e, i)
@@ -203,26 +190,26 @@ func TestFixtureCovariance(t *testing.T) {
 			}
 			q := out.Posterior.(*posterior)
 			mean, cov := predict(t, q, r.xt)
-			fixture.Close(t, r.prefix+"g_Xt", mean, r.want(t, "g_Xt"), 1e-12)
-			fixture.Close(t, r.prefix+key, cov, r.want(t, key), 1e-9)
+			fixture.Close(t, r.prefix+"g_Xt", mean, r.Floats(t, "g_Xt"), 1e-12)
+			fixture.Close(t, r.prefix+key, cov, r.Floats(t, key), 1e-9)
 			if alone {
 				continue
 			}
-			by := r.want(t, "cov_by_expert")
+			by := r.Floats(t, "cov_by_expert")
 			for e, expert := range q.experts {
 				_, cov := predict(t, expert, r.xt)
 				fixture.Close(t, fmt.Sprint(r.prefix, "cov_by_expert ", e), cov, by[e*len(cov):(e+1)*len(cov)], 1e-9)
-				wider(t, cov, r.want(t, "lla_cov"), r.p.Outputs())
+				wider(t, cov, r.Floats(t, "lla_cov"), r.p.Outputs())
 			}
 			if r.noise == 0 {
 				gaussian, err := gp.Predict(t.Context(), q, r.xt)
 				if err != nil {
 					t.Fatal(err)
 				}
-				fixture.Close(t, "probs_probit", gp.Probit(nil, gaussian), r.want(t, "probs_probit"), 1e-9)
+				fixture.Close(t, "probs_probit", gp.Probit(nil, gaussian), r.Floats(t, "probs_probit"), 1e-9)
 			} else {
 				kernel.AddScalar(cov, out.NoiseVariance, cov)
-				fixture.Close(t, r.prefix+"y_var", cov, r.want(t, "y_var"), 1e-9)
+				fixture.Close(t, r.prefix+"y_var", cov, r.Floats(t, "y_var"), 1e-9)
 			}
 		}
 	}
@@ -240,7 +227,7 @@ func TestFixtureOneExpert(t *testing.T) {
 			t.Errorf("the posterior is called %q, the settings %q", got, s.Label())
 		}
 		_, cov := predict(t, f.Posterior, r.xt)
-		fixture.Close(t, r.prefix+"lla_cov", cov, r.want(t, "lla_cov"), 1e-9)
+		fixture.Close(t, r.prefix+"lla_cov", cov, r.Floats(t, "lla_cov"), 1e-9)
 	}
 }
 

@@ -30,13 +30,13 @@ func references(t *testing.T) []reference {
 	a := fixture.Load(t, "sampled")
 	var all []reference
 	for _, prefix := range []string{"reg_", "cls_"} {
-		r := reference{Arrays: a, prefix: prefix}
+		r := reference{Arrays: a.Part(prefix), prefix: prefix}
 		var net layers.Sequential
 		for i := 0; a.Has(fmt.Sprint(prefix, i, ".weight")); i += 2 {
 			if i > 0 {
 				net = append(net, layers.Activation("tanh"))
 			}
-			w, s := r.array(t, fmt.Sprint(i, ".weight"))
+			w, s := r.F64(t, fmt.Sprint(i, ".weight"))
 			turned := make([]float64, len(w))
 			kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
 			net = append(net, layers.Dense{
@@ -44,16 +44,16 @@ func references(t *testing.T) []reference {
 				B: &graph.Param{Name: fmt.Sprint(i, ".bias"), Value: a.Dense(t, fmt.Sprint(prefix, i, ".bias"))},
 			})
 		}
-		r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: a.Dense(t, prefix+"X"), Y: a.Dense(t, prefix+"y")}}
+		r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
 		if prefix == "cls_" {
-			_, s := r.array(t, "g_X")
+			_, s := r.F64(t, "g_X")
 			y := make([]float64, s[0]*s[1])
 			for i, c := range r.p.Train.Y.Int64s() {
 				y[i*s[1]+int(c)] = 1
 			}
 			r.p.Train.Y = dense.Of(y, s[0], s[1])
 		} else {
-			r.p.Likelihood = likelihood.NewGaussian(a.Scalar(t, "reg_sigma2"), tensor.Float64)
+			r.p.Likelihood = likelihood.NewGaussian(r.Scalar(t, "sigma2"), tensor.Float64)
 		}
 		r.p0 = layers.Count(net)
 		all = append(all, r)
@@ -61,29 +61,18 @@ func references(t *testing.T) []reference {
 	return all
 }
 
-func (r reference) array(t *testing.T, key string) ([]float64, tensor.Shape) {
-	t.Helper()
-	return r.F64(t, r.prefix+key)
-}
-
-func (r reference) want(t *testing.T, key string) []float64 {
-	t.Helper()
-	v, _ := r.array(t, key)
-	return v
-}
-
 // weights are P-vectors of the fixture in our order.
 func (r reference) weights(t *testing.T, key string) []float64 {
 	t.Helper()
-	return layertest.Columns(t, r.p.Net, r.want(t, key))
+	return layertest.Columns(t, r.p.Net, r.Floats(t, key))
 }
 
 // fitting is a fit at the fixture's prior precision, with its draws, before the first step.
 func (r reference) fitting(t *testing.T, s Settings) *fitting {
 	t.Helper()
 	z := r.weights(t, "z0")
-	s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, r.prefix+"lam"))
-	return r.drawn(t, s, z, r.want(t, "eps"))
+	s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, "lam"))
+	return r.drawn(t, s, z, r.Floats(t, "eps"))
 }
 
 // drawn is a fit with draws z [S,P] and ε [S,N·C].
@@ -152,7 +141,7 @@ func TestFixtureDraws(t *testing.T) {
 			for k := i; k < len(e); k += c {
 				e[k] = 1
 			}
-			got, lambda := f.times(f.y, r.want(t, "g_X"), e), r.want(t, "Lambda")
+			got, lambda := f.times(f.y, r.Floats(t, "g_X"), e), r.Floats(t, "Lambda")
 			var want []float64
 			for k := range n * c {
 				want = append(want, lambda[k*c+i])
@@ -171,7 +160,7 @@ func TestFixtureConjugate(t *testing.T) {
 			if kind == "cg" {
 				f.sketch = nil
 			}
-			traj, res := r.weights(t, kind+"_traj"), r.want(t, kind+"_res")
+			traj, res := r.weights(t, kind+"_traj"), r.Floats(t, kind+"_res")
 			for k := range len(traj) / len(f.zeta) {
 				fixture.Close(t, fmt.Sprint(r.prefix, kind, "_res ", k), f.errors(dense.Indices(f.s.Samples)), res[k*f.s.Samples:(k+1)*f.s.Samples], 1e-8)
 				if _, err := f.conjugate(t.Context(), f.s.Samples, k); err != nil {
@@ -183,7 +172,7 @@ func TestFixtureConjugate(t *testing.T) {
 		f := r.fitting(t, exact)
 		values := slices.Clone(f.sketch.values)
 		slices.Reverse(values)
-		fixture.Close(t, r.prefix+"nys_eig", values, r.want(t, "nys_eig"), 1e-10)
+		fixture.Close(t, r.prefix+"nys_eig", values, r.Floats(t, "nys_eig"), 1e-10)
 		got := make([]float64, len(f.zeta))
 		for s := range f.s.Samples {
 			f.sketch.solve(f.row(got, s), f.row(r.weights(t, "w0"), s), f.numbers.Lambda)
@@ -196,9 +185,9 @@ func TestFixtureConjugate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, r.prefix+"gamma_fn", []float64{gamma}, r.want(t, "gamma_fn"), 1e-9)
+		fixture.Close(t, r.prefix+"gamma_fn", []float64{gamma}, r.Floats(t, "gamma_fn"), 1e-9)
 		shifted := r.weights(t, "shift_zeta")
-		for i, lambda := range r.want(t, "shift_lam") {
+		for i, lambda := range r.Floats(t, "shift_lam") {
 			f.move(lambda)
 			f.solve(t)
 			fixture.Close(t, fmt.Sprint(r.prefix, "shift_zeta ", i), f.zeta, shifted[i*len(f.zeta):(i+1)*len(f.zeta)], 1e-8)
@@ -226,31 +215,31 @@ func TestFixtureCovariance(t *testing.T) {
 	for _, r := range references(t) {
 		z, eps := r.unit()
 		s := exact
-		s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, r.prefix+"lam"))
+		s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, "lam"))
 		f := r.drawn(t, s, z, eps)
 		f.solve(t)
-		g, err := gp.Predict(t.Context(), f.posterior(), r.Dense(t, r.prefix+"Xt"))
+		g, err := gp.Predict(t.Context(), f.posterior(), r.Dense(t, "Xt"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, r.prefix+"f_var", g.Cov, r.want(t, "f_var"), 1e-9)
-		if r.Has(r.prefix + "f_var_jitter") {
-			if e := fixture.RelErr(g.Cov, r.want(t, "f_var_jitter")); e < 1e-8 {
+		fixture.Close(t, r.prefix+"f_var", g.Cov, r.Floats(t, "f_var"), 1e-9)
+		if r.Has("f_var_jitter") {
+			if e := fixture.RelErr(g.Cov, r.Floats(t, "f_var_jitter")); e < 1e-8 {
 				t.Errorf("%s: Λ has a jitter", r.prefix)
 			}
-			fixture.Close(t, "probit", gp.Probit(nil, g), r.want(t, "probit_exact"), 1e-9)
+			fixture.Close(t, "probit", gp.Probit(nil, g), r.Floats(t, "probit_exact"), 1e-9)
 		} else {
-			kernel.AddScalar(g.Cov, r.Scalar(t, "reg_sigma2"), g.Cov)
-			fixture.Close(t, "y_var", g.Cov, r.want(t, "y_var_exact"), 1e-9)
+			kernel.AddScalar(g.Cov, r.Scalar(t, "sigma2"), g.Cov)
+			fixture.Close(t, "y_var", g.Cov, r.Floats(t, "y_var_exact"), 1e-9)
 		}
-		for i, lambda := range append([]float64{f.numbers.Lambda}, r.want(t, "shift_lam")...) {
+		for i, lambda := range append([]float64{f.numbers.Lambda}, r.Floats(t, "shift_lam")...) {
 			f.move(lambda)
 			f.solve(t)
 			gamma, err := f.effective(t.Context(), f.s.Samples)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := append(r.want(t, "gamma_exact"), r.want(t, "shift_gamma")...)[i]
+			want := append(r.Floats(t, "gamma_exact"), r.Floats(t, "shift_gamma")...)[i]
 			fixture.Close(t, fmt.Sprint(r.prefix, "gamma ", i), []float64{gamma}, []float64{want}, 1e-9)
 		}
 	}
@@ -261,13 +250,13 @@ func TestFixturePredictions(t *testing.T) {
 	for _, r := range references(t) {
 		f := r.fitting(t, exact)
 		copy(f.zeta, r.weights(t, "zeta"))
-		q, x := f.posterior(), r.Dense(t, r.prefix+"Xt")
+		q, x := f.posterior(), r.Dense(t, "Xt")
 		g, err := gp.Predict(t.Context(), q, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, r.prefix+"g_Xt", g.Mean, r.want(t, "g_Xt"), 1e-12)
-		fixture.Close(t, r.prefix+"f_var_mc", g.Cov, r.want(t, "f_var_mc"), 1e-12)
+		fixture.Close(t, r.prefix+"g_Xt", g.Mean, r.Floats(t, "g_Xt"), 1e-12)
+		fixture.Close(t, r.prefix+"f_var_mc", g.Cov, r.Floats(t, "f_var_mc"), 1e-12)
 		functions, err := q.Functions(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)
@@ -278,11 +267,11 @@ func TestFixturePredictions(t *testing.T) {
 		for row := range slices.Chunk(centred, len(mean)) {
 			kernel.Sub(row, row, mean)
 		}
-		fixture.Close(t, r.prefix+"f_samples", centred, r.want(t, "f_samples"), 1e-12)
+		fixture.Close(t, r.prefix+"f_samples", centred, r.Floats(t, "f_samples"), 1e-12)
 		if r.prefix == "reg_" {
 			continue
 		}
-		fixture.Close(t, "probit", gp.Probit(nil, g), r.want(t, "probit"), 1e-12)
+		fixture.Close(t, "probit", gp.Probit(nil, g), r.Floats(t, "probit"), 1e-12)
 		for logits := range slices.Chunk(values, f.c) {
 			top := likelihood.LogSumExp(logits)
 			for c := range logits {
@@ -292,7 +281,7 @@ func TestFixturePredictions(t *testing.T) {
 		for row := range slices.Chunk(values, len(mean)) {
 			kernel.Axpy(1/float64(q.Rank()), row, probs)
 		}
-		fixture.Close(t, "mc", probs, r.want(t, "mc"), 1e-12)
+		fixture.Close(t, "mc", probs, r.Floats(t, "mc"), 1e-12)
 	}
 }
 
@@ -306,7 +295,7 @@ func TestFixtureMaximise(t *testing.T) {
 			t.Fatal(err)
 		}
 		fixture.Close(t, r.prefix+"thetabar", mode, r.weights(t, "thetabar"), 1e-8)
-		lambdas := r.want(t, "em_lam")
+		lambdas := r.Floats(t, "em_lam")
 		f.move(lambdas[0])
 		copy(f.mode, mode)
 		for i, lambda := range lambdas {
@@ -318,8 +307,8 @@ func TestFixtureMaximise(t *testing.T) {
 			if err := f.maximise(t.Context(), f.s.Samples); err != nil {
 				t.Fatal(err)
 			}
-			fixture.Close(t, fmt.Sprint(r.prefix, "em_gamma ", i), []float64{f.numbers.Gamma}, r.want(t, "em_gamma")[i:i+1], 1e-7)
-			fixture.Close(t, fmt.Sprint(r.prefix, "em_thetabar_sq ", i), []float64{kernel.Dot(f.mode, f.mode)}, r.want(t, "em_thetabar_sq")[i:i+1], 1e-7)
+			fixture.Close(t, fmt.Sprint(r.prefix, "em_gamma ", i), []float64{f.numbers.Gamma}, r.Floats(t, "em_gamma")[i:i+1], 1e-7)
+			fixture.Close(t, fmt.Sprint(r.prefix, "em_thetabar_sq ", i), []float64{kernel.Dot(f.mode, f.mode)}, r.Floats(t, "em_thetabar_sq")[i:i+1], 1e-7)
 		}
 	}
 }
@@ -328,24 +317,18 @@ func TestFixtureMaximise(t *testing.T) {
 // clipped with a falling learning rate.
 func TestFixtureDescend(t *testing.T) {
 	for _, r := range references(t) {
-		batches := r.Dense(t, r.prefix+"sgd_batches")
-		steps, size := batches.Shape()[0], batches.Shape()[1]
+		batches := r.Dense(t, "sgd_batches").Shape()
+		steps, size := batches[0], batches[1]
 		perEpoch := r.p.Train.N() / size
-		if steps%perEpoch != 0 || r.Int(t, r.prefix+"sgdc_T") != int(math.Round(fallShare*float64(steps))) {
-			t.Logf("%s: %d steps of %d, schedule over %d", r.prefix, steps, size, r.Int(t, r.prefix+"sgdc_T"))
+		if steps%perEpoch != 0 || r.Int(t, "sgdc_T") != int(math.Round(fallShare*float64(steps))) {
+			t.Logf("%s: %d steps of %d, schedule over %d", r.prefix, steps, size, r.Int(t, "sgdc_T"))
 		}
-		plain := Settings{Solver: solverSGD, BatchSize: size, Epochs: steps / perEpoch, LearningRate: r.Scalar(t, r.prefix+"sgd_lr"), Average: 0.01}
+		plain := Settings{Solver: solverSGD, BatchSize: size, Epochs: steps / perEpoch, LearningRate: r.Scalar(t, "sgd_lr"), Average: 0.01}
 		clipped := plain
-		clipped.Average, clipped.Schedule, clipped.Clip = 0, scheduleLinear, r.Scalar(t, r.prefix+"sgdc_clip")
+		clipped.Average, clipped.Schedule, clipped.Clip = 0, scheduleLinear, r.Scalar(t, "sgdc_clip")
 		for key, s := range map[string]Settings{"sgd": plain, "sgdc": clipped} {
 			f := r.fitting(t, s)
-			f.batch = func(k int) []int {
-				var rows []int
-				for _, i := range batches.Int64s()[k*size : (k+1)*size] {
-					rows = append(rows, int(i))
-				}
-				return rows
-			}
+			f.batch = func(k int) []int { return r.Ints(t, "sgd_batches")[k*size : (k+1)*size] }
 			traj, averages := r.weights(t, key+"_traj"), r.weights(t, "sgd_avg")
 			for k := range steps {
 				if _, err := f.descend(t.Context(), f.s.Samples, k); err != nil {
@@ -366,7 +349,7 @@ func TestFixtureDescend(t *testing.T) {
 			t.Fatal(err)
 		}
 		loss := f.gradient(g, f.s.Samples, float64(r.p.Train.N()))
-		fixture.Close(t, r.prefix+"sgd_loss0", []float64{loss}, r.want(t, "sgd_loss0"), 1e-12)
+		fixture.Close(t, r.prefix+"sgd_loss0", []float64{loss}, r.Floats(t, "sgd_loss0"), 1e-12)
 		kernel.Scale(g, float64(len(f.y)), g)
 		fixture.Close(t, r.prefix+"grad_theta0", g, r.weights(t, "grad_theta0"), 1e-11)
 	}

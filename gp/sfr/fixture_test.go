@@ -23,39 +23,25 @@ type part struct {
 }
 
 func loadPart(t *testing.T, a fixture.Arrays, prefix string) part {
-	f := part{Arrays: a, prefix: prefix}
+	f := part{Arrays: a.Part(prefix), prefix: prefix}
 	f.p.Net, f.p.Likelihood = published(t, a, prefix), likelihood.Softmax{}
 	if prefix != "cls_" {
-		v := f.scalar(t, "noise_var")
+		v := f.Scalar(t, "noise_var")
 		f.p.Likelihood, f.s.NoiseStd = likelihood.NewGaussian(v, tensor.Float64), math.Sqrt(v)
 	}
 	f.p.Train = f.examples(t, "X", "y")
 	held := f.examples(t, "Xv", "yv")
 	f.p.Validation = &held
-	f.points = data.TakeRows(f.p.Train.X, f.ints(t, "Z_idx"))
-	f.s.Delta = f.scalar(t, "delta")
+	f.points = data.TakeRows(f.p.Train.X, f.Ints(t, "Z_idx"))
+	f.s.Delta = f.Scalar(t, "delta")
 	return f
-}
-
-func (f part) want(t *testing.T, name string) []float64 {
-	v, _ := f.F64(t, f.prefix+name)
-	return v
-}
-
-func (f part) scalar(t *testing.T, name string) float64 { return f.want(t, name)[0] }
-
-func (f part) ints(t *testing.T, name string) (out []int) {
-	for _, v := range f.Dense(t, f.prefix+name).Int64s() {
-		out = append(out, int(v))
-	}
-	return out
 }
 
 func (f part) examples(t *testing.T, x, y string) gp.Examples {
 	if f.prefix != "cls_" {
-		return gp.Examples{X: f.Dense(t, f.prefix+x), Y: f.Dense(t, f.prefix+y)}
+		return gp.Examples{X: f.Dense(t, x), Y: f.Dense(t, y)}
 	}
-	return gp.Examples{X: f.Dense(t, f.prefix+x), Y: oneHot(f.ints(t, y), f.Dense(t, f.prefix+"g_X").Shape()[1])}
+	return gp.Examples{X: f.Dense(t, x), Y: oneHot(f.Ints(t, y), f.Dense(t, "g_X").Shape()[1])}
 }
 
 // with fits with changed settings.
@@ -84,15 +70,15 @@ func TestFixtureDuals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, "beta", d.beta, f.want(t, "beta"), 1e-12)
-		fixture.Close(t, "y_tilde", d.linear, f.want(t, "y_tilde"), 1e-12)
+		fixture.Close(t, "beta", d.beta, f.Floats(t, "beta"), 1e-12)
+		fixture.Close(t, "y_tilde", d.linear, f.Floats(t, "y_tilde"), 1e-12)
 	})
 }
 
 // TestFixtureSums: K_z, B_u, ỹ_u and α_u of each output, from what a posterior keeps.
 func TestFixtureSums(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
-		q, s2 := f.with(t, own), f.scalar(t, "sigma0_sq")
+		q, s2 := f.with(t, own), f.Scalar(t, "sigma0_sq")
 		if math.Abs(q.prior*q.prior/s2-1) > 1e-12 {
 			t.Errorf("σ₀² %g, want %g", q.prior*q.prior, s2)
 		}
@@ -110,28 +96,28 @@ func TestFixtureSums(t *testing.T) {
 			kernel.Scale(a, 1/s2, a)
 			au = append(au, a...)
 		}
-		fixture.Close(t, "Kzz", kz, f.want(t, "Kzz"), 1e-11)
-		fixture.Close(t, "B_u", bu, f.want(t, "B_u"), 1e-11)
-		fixture.Close(t, "y_tilde_u", yu, f.want(t, "y_tilde_u"), 1e-11)
-		fixture.Close(t, "alpha_u", au, f.want(t, "alpha_u"), 1e-7)
+		fixture.Close(t, "Kzz", kz, f.Floats(t, "Kzz"), 1e-11)
+		fixture.Close(t, "B_u", bu, f.Floats(t, "B_u"), 1e-11)
+		fixture.Close(t, "y_tilde_u", yu, f.Floats(t, "y_tilde_u"), 1e-11)
+		fixture.Close(t, "alpha_u", au, f.Floats(t, "alpha_u"), 1e-7)
 	})
 }
 
 // TestFixturePredictions: both means and the variances, as published and jointly.
 func TestFixturePredictions(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
-		x, c := f.Dense(t, f.prefix+"Xt"), f.p.Outputs()
+		x, c := f.Dense(t, "Xt"), f.p.Outputs()
 		mean, cov := predict(t, f.with(t, own), x)
-		fixture.Close(t, "gp_mean", mean, f.want(t, "gp_mean"), 1e-8)
-		fixture.Close(t, "f_var", diagonal(cov, c), f.want(t, "f_var"), 1e-8)
+		fixture.Close(t, "gp_mean", mean, f.Floats(t, "gp_mean"), 1e-8)
+		fixture.Close(t, "f_var", diagonal(cov, c), f.Floats(t, "f_var"), 1e-8)
 		mean, cov = predict(t, f.with(t, asPublished), x)
-		fixture.Close(t, "f_var beside the network", diagonal(cov, c), f.want(t, "f_var"), 1e-8)
-		if f.Has(f.prefix + "g_Xt") {
-			fixture.Close(t, "g_Xt", mean, f.want(t, "g_Xt"), 1e-12)
+		fixture.Close(t, "f_var beside the network", diagonal(cov, c), f.Floats(t, "f_var"), 1e-8)
+		if f.Has("g_Xt") {
+			fixture.Close(t, "g_Xt", mean, f.Floats(t, "g_Xt"), 1e-12)
 		}
 		mean, cov = predict(t, f.with(t, jointOwn), x)
-		fixture.Close(t, "full_mean", mean, f.want(t, "full_mean"), 1e-8)
-		fixture.Close(t, "full_cov", cov, f.want(t, "full_cov"), 1e-8)
+		fixture.Close(t, "full_mean", mean, f.Floats(t, "full_mean"), 1e-8)
+		fixture.Close(t, "full_cov", cov, f.Floats(t, "full_cov"), 1e-8)
 	})
 }
 
@@ -144,9 +130,9 @@ func TestFixtureUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean, cov := predict(t, q, f.Dense(t, f.prefix+"Xt"))
-		fixture.Close(t, "upd_mean", mean, f.want(t, "upd_mean"), 1e-8)
-		fixture.Close(t, "upd_var", diagonal(cov, f.p.Outputs()), f.want(t, "upd_var"), 1e-8)
+		mean, cov := predict(t, q, f.Dense(t, "Xt"))
+		fixture.Close(t, "upd_mean", mean, f.Floats(t, "upd_mean"), 1e-8)
+		fixture.Close(t, "upd_var", diagonal(cov, f.p.Outputs()), f.Floats(t, "upd_var"), 1e-8)
 	})
 }
 
@@ -155,12 +141,12 @@ func TestFixtureUpdate(t *testing.T) {
 func TestFixtureAllPoints(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		f.points = f.p.Train.X
-		x, c := f.Dense(t, f.prefix+"Xt"), f.p.Outputs()
+		x, c := f.Dense(t, "Xt"), f.p.Outputs()
 		mean, cov := predict(t, f.with(t, own), x)
-		fixture.Close(t, "lim_gp_mean", mean, f.want(t, "lim_gp_mean"), 1e-6)
-		fixture.Close(t, "lim_gp_var", diagonal(cov, c), f.want(t, "lim_gp_var"), 1e-6)
+		fixture.Close(t, "lim_gp_mean", mean, f.Floats(t, "lim_gp_mean"), 1e-6)
+		fixture.Close(t, "lim_gp_var", diagonal(cov, c), f.Floats(t, "lim_gp_var"), 1e-6)
 		_, cov = predict(t, f.with(t, jointOwn), x)
-		fixture.Close(t, "lla_cov", cov, f.want(t, "lla_cov"), 1e-6)
+		fixture.Close(t, "lla_cov", cov, f.Floats(t, "lla_cov"), 1e-6)
 	})
 }
 
@@ -192,7 +178,7 @@ func TestFixtureGrid(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		n, c := float64(f.p.Train.N()), float64(f.p.Outputs())
 		var grid []float64
-		for _, delta := range f.want(t, "grid_delta") {
+		for _, delta := range f.Floats(t, "grid_delta") {
 			grid = append(grid, 1/math.Sqrt(delta*n))
 		}
 		for name, own := range map[string]bool{"grid_nlpd_gp": true, "grid_nlpd_nn": false} {
@@ -209,7 +195,7 @@ func TestFixtureGrid(t *testing.T) {
 					got = append(got, tr.nll(f.p.Likelihood, i)/c)
 				}
 			}
-			fixture.Close(t, name, got, f.want(t, name), 1e-7)
+			fixture.Close(t, name, got, f.Floats(t, name), 1e-7)
 		}
 	})
 }
@@ -217,7 +203,7 @@ func TestFixtureGrid(t *testing.T) {
 // sampled are class probabilities [n,C], the mean of softmax over published samples with
 // independent outputs.
 func (f part) sampled(t *testing.T, samples string, mean, variance []float64) []float64 {
-	z, c, n := f.want(t, samples), f.p.Outputs(), len(mean)
+	z, c, n := f.Floats(t, samples), f.p.Outputs(), len(mean)
 	out, p := make([]float64, n), make([]float64, c)
 	for at := 0; at < len(z); at += c {
 		sum := 0.0
@@ -245,18 +231,18 @@ func nllOf(e gp.Examples, p []float64) (sum float64) {
 // probabilities that are clipped in the curvature.
 func TestFixtureClasses(t *testing.T) {
 	f := loadPart(t, fixture.Load(t, "sfr"), "cls_")
-	x, c := f.Dense(t, "cls_Xt"), f.p.Outputs()
+	x, c := f.Dense(t, "Xt"), f.p.Outputs()
 	mean, cov := predict(t, f.with(t, own), x)
-	fixture.Close(t, "probs_gp", f.sampled(t, "mc_z", mean, diagonal(cov, c)), f.want(t, "probs_gp"), 1e-8)
+	fixture.Close(t, "probs_gp", f.sampled(t, "mc_z", mean, diagonal(cov, c)), f.Floats(t, "probs_gp"), 1e-8)
 	g, err := gp.Predict(t.Context(), f.with(t, asPublished), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "probs_nn", f.sampled(t, "mc_z", g.Mean, diagonal(g.Cov, c)), f.want(t, "probs_nn"), 1e-8)
-	fixture.Close(t, "probs_nn_probit", gp.Probit(nil, g), f.want(t, "probs_nn_probit"), 1e-8)
-	mean, cov = predict(t, f.with(t, func(s *Settings) { s.OwnMean, s.Clip = true, f.scalar(t, "eps") }), x)
-	fixture.Close(t, "eps_mean", mean, f.want(t, "eps_mean"), 1e-8)
-	fixture.Close(t, "eps_var", diagonal(cov, c), f.want(t, "eps_var"), 1e-8)
+	fixture.Close(t, "probs_nn", f.sampled(t, "mc_z", g.Mean, diagonal(g.Cov, c)), f.Floats(t, "probs_nn"), 1e-8)
+	fixture.Close(t, "probs_nn_probit", gp.Probit(nil, g), f.Floats(t, "probs_nn_probit"), 1e-8)
+	mean, cov = predict(t, f.with(t, func(s *Settings) { s.OwnMean, s.Clip = true, f.Scalar(t, "eps") }), x)
+	fixture.Close(t, "eps_mean", mean, f.Floats(t, "eps_mean"), 1e-8)
+	fixture.Close(t, "eps_var", diagonal(cov, c), f.Floats(t, "eps_var"), 1e-8)
 }
 
 // TestFixtureJitter: the mean with the jitter of the published code, which is in units of the
@@ -274,7 +260,7 @@ func TestFixtureJitter(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range q.kernels.size() {
-				gram[i*(q.kernels.size()+1)] += f.scalar(t, "jitter")
+				gram[i*(q.kernels.size()+1)] += f.Scalar(t, "jitter")
 			}
 			if q.systems[part], err = newSystem(q.kernels.size(), gram); err != nil {
 				t.Fatal(err)
@@ -286,7 +272,7 @@ func TestFixtureJitter(t *testing.T) {
 		if _, err := q.solve(); err != nil {
 			t.Fatal(err)
 		}
-		mean, _ := predict(t, q, f.Dense(t, f.prefix+"Xt"))
-		fixture.Close(t, "jit_mean", mean, f.want(t, "jit_mean"), 1e-8)
+		mean, _ := predict(t, q, f.Dense(t, "Xt"))
+		fixture.Close(t, "jit_mean", mean, f.Floats(t, "jit_mean"), 1e-8)
 	})
 }

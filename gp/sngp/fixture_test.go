@@ -40,16 +40,16 @@ func newSample(t *testing.T, problem string, s Settings) *sample {
 	x, y := a.Dense(t, problem+"X"), a.Dense(t, problem+"y")
 	c := a.Dense(t, problem+"beta_opt").Shape()[1]
 	if problem == "cls_" {
-		y = oneHot(ints(t, a, "cls_y"), c, f64)
+		y = oneHot(a.Ints(t, "cls_y"), c, f64)
 	}
 	net := hidden(t, a, weightNames(a, problem, ".weight"), weightNames(a, problem, ".bias"), c, f64)
 	_, shape := a.F64(t, problem+"W_rf")
 	s.Features, s.Ridge, s.Bound = shape[1], a.Scalar(t, problem+"s"), a.Scalar(t, problem+"bound")
 	p.fitting = trial(t, net, s, x, y, problem == "cls_")
-	set(p.post.head.W, array(t, a, problem+"W_rf"))
-	set(p.post.head.Phase, array(t, a, problem+"b_rf"))
+	set(p.post.head.W, a.Floats(t, problem+"W_rf"))
+	set(p.post.head.Phase, a.Floats(t, problem+"b_rf"))
 	for i, l := range p.bounded {
-		set(l.u, array(t, a, fmt.Sprint(problem, "sn_u0_", i)))
+		set(l.u, a.Floats(t, fmt.Sprint(problem, "sn_u0_", i)))
 	}
 	return p
 }
@@ -57,7 +57,7 @@ func newSample(t *testing.T, problem string, s Settings) *sample {
 // close compares the array got with the fixture's array named key.
 func (p *sample) close(t *testing.T, key string, got []float64, tol float64) {
 	t.Helper()
-	fixture.Close(t, p.problem+key, got, array(t, p.Arrays, p.problem+key), tol)
+	fixture.Close(t, p.problem+key, got, p.Floats(t, p.problem+key), tol)
 }
 
 // at returns the features and the values at inputs of the fixture.
@@ -119,10 +119,10 @@ func TestFixtureSNGPConvolutionNorms(t *testing.T) {
 			if always {
 				exact = "conv_sigma_mat"
 			} else {
-				set(l.u, array(t, a, fmt.Sprint("conv_u0_s", stride)))
+				set(l.u, a.Floats(t, fmt.Sprint("conv_u0_s", stride)))
 				b := graph.NewBuilder(f64)
 				u, v := l.step(b)
-				fixture.Close(t, key, values(t, b, l.norm(b, u, v))[0], array(t, a, key), 1e-12)
+				fixture.Close(t, key, values(t, b, l.norm(b, u, v))[0], a.Floats(t, key), 1e-12)
 			}
 			if err := settle(all, f64, 3000); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestFixtureSNGPConvolutionNorms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fixture.Close(t, exact, d.norms(), array(t, a, exact), 1e-10)
+			fixture.Close(t, exact, d.norms(), a.Floats(t, exact), 1e-10)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestFixtureSNGPFrequencies(t *testing.T) {
 	for _, problem := range []string{"reg_", "cls_"} {
 		a := fixture.Load(t, "sngp")
 		lengths, s := a.F64(t, problem+"orf_g2")
-		fixture.Close(t, problem+"W_rf", orthogonal(s[0], s[1], array(t, a, problem+"orf_g1"), lengths), array(t, a, problem+"W_rf"), 1e-12)
+		fixture.Close(t, problem+"W_rf", orthogonal(s[0], s[1], a.Floats(t, problem+"orf_g1"), lengths), a.Floats(t, problem+"W_rf"), 1e-12)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestFixtureSNGPRegression(t *testing.T) {
 	if err := p.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "reg_scale", []float64{p.post.head.Scale}, array(t, p.Arrays, "reg_scale"), 1e-15)
+	fixture.Close(t, "reg_scale", []float64{p.post.head.Scale}, p.Floats(t, "reg_scale"), 1e-15)
 	phi, _ := p.at(t, "X")
 	p.close(t, "phi_X", phi, 1e-12)
 	phi, _ = p.at(t, "Xt")
@@ -216,7 +216,7 @@ func TestFixtureSNGPAverages(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, shape := p.F64(t, "reg_phi_X")
-		p.run(t, ints(t, p.Arrays, "reg_sgd_batches"), p.Dense(t, "reg_sgd_batches").Shape()[1], &train.SGD{LR: 1e-300}, nil)
+		p.run(t, p.Ints(t, "reg_sgd_batches"), p.Dense(t, "reg_sgd_batches").Shape()[1], &train.SGD{LR: 1e-300}, nil)
 		if err := p.finish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -284,9 +284,9 @@ func (p *sample) penalty() (sum float64) {
 func TestFixtureSNGPGradients(t *testing.T) {
 	for _, rule := range []string{"stop", "through"} {
 		p := newSample(t, "cls_", Settings{NormGradient: rule, L2: fixture.Load(t, "sngp").Scalar(t, "cls_l2")})
-		set(p.post.head.Beta, array(t, p.Arrays, "cls_beta0"))
+		set(p.post.head.Beta, p.Floats(t, "cls_beta0"))
 		shape := p.Dense(t, "cls_sgd_batches").Shape()
-		e := p.p.Train.Rows(ints(t, p.Arrays, "cls_sgd_batches")[:shape[1]])
+		e := p.p.Train.Rows(p.Ints(t, "cls_sgd_batches")[:shape[1]])
 		b := graph.NewBuilder(f64)
 		l := p.loss(b, given(b, "x", e.X), given(b, "y", e.Y))
 		if b.Err() != nil {
@@ -294,7 +294,7 @@ func TestFixtureSNGPGradients(t *testing.T) {
 		}
 		params := p.params()
 		grads := values(t, b, graph.Grad(b, l.Loss, nodes(b, params)...)...)
-		fixture.Close(t, "cls_ce0", values(t, b, l.Data)[0], array(t, p.Arrays, "cls_ce0"), 1e-12)
+		fixture.Close(t, "cls_ce0", values(t, b, l.Data)[0], p.Floats(t, "cls_ce0"), 1e-12)
 		for i, q := range params {
 			key, got := fmt.Sprintf("g_%s_%d.", rule, i/2*2), grads[i]
 			switch {
@@ -316,7 +316,7 @@ func TestFixtureSNGPGradients(t *testing.T) {
 func TestFixtureSNGPTrajectory(t *testing.T) {
 	a := fixture.Load(t, "sngp")
 	p := newSample(t, "cls_", Settings{L2: a.Scalar(t, "cls_l2"), Optimizer: optimizerSGD, LearningRate: a.Scalar(t, "cls_lr"), Lambda: new(20.0)})
-	set(p.post.head.Beta, array(t, a, "cls_beta0"))
+	set(p.post.head.Beta, a.Floats(t, "cls_beta0"))
 	p.trajectory(t)
 	for i, l := range p.bounded {
 		s := l.w.Value.Shape()
@@ -343,7 +343,7 @@ func (p *sample) trajectory(t *testing.T) {
 	start := p.penalty()
 	batches := p.Dense(t, "cls_sgd_batches").Shape()
 	shots := map[int]bool{1: true, 5: true, 10: true, batches[0]: true}
-	losses := p.run(t, ints(t, p.Arrays, "cls_sgd_batches"), batches[1], p.s.optimizer(), func(step int) {
+	losses := p.run(t, p.Ints(t, "cls_sgd_batches"), batches[1], p.s.optimizer(), func(step int) {
 		penalties = append(penalties, p.penalty())
 		if shots[step] {
 			beta = append(beta, p.post.head.Beta.Floats()...)
@@ -367,7 +367,7 @@ func (p *sample) probabilities(t *testing.T, f []float64) {
 	c := p.post.cov.Outputs
 	n := len(f) / c
 	p.close(t, "mf20", g.Probs, 1e-10)
-	fixture.Close(t, "mfpi8", gp.Probit(nil, g), array(t, p.Arrays, "cls_mfpi8"), 1e-10)
+	fixture.Close(t, "mfpi8", gp.Probit(nil, g), p.Floats(t, "cls_mfpi8"), 1e-10)
 	_, joint, err := p.post.Joint(t.Context(), p.Dense(t, "cls_Xt"))
 	if err != nil {
 		t.Fatal(err)
@@ -393,8 +393,8 @@ func (p *sample) probabilities(t *testing.T, f []float64) {
 func TestFixtureSNGPLaplace(t *testing.T) {
 	for _, form := range []string{formPerClass, formJoint} {
 		p := newSample(t, "cls_", Settings{Covariance: form})
-		phi, m := array(t, p.Arrays, "cls_phi_X"), p.s.Features
-		f := timesBeta(phi, array(t, p.Arrays, "cls_beta_opt"), m)
+		phi, m := p.Floats(t, "cls_phi_X"), p.s.Features
+		f := timesBeta(phi, p.Floats(t, "cls_beta_opt"), m)
 		size, err := p.post.cov.size(0)
 		if err != nil {
 			t.Fatal(err)
@@ -404,7 +404,7 @@ func TestFixtureSNGPLaplace(t *testing.T) {
 		if err := p.post.cov.factor(precision); err != nil {
 			t.Fatal(err)
 		}
-		phi = array(t, p.Arrays, "cls_phi_Xt")
+		phi = p.Floats(t, "cls_phi_Xt")
 		n, c := len(phi)/m, p.post.cov.Outputs
 		cov := make([]float64, n*c*c)
 		p.post.cov.fill(cov, phi, p.post.cov.workspace(n))
@@ -442,15 +442,15 @@ func TestFixtureSNGPFineTuning(t *testing.T) {
 	p := &sample{Arrays: a, problem: "fine_", fitting: trial(t, net, Settings{
 		Spectral: spectralAlways, NormGradient: gradThrough, LayerNorm: true, Features: s[0], Ridge: 1e-3, Precision: decaying,
 		LearningRate: a.Scalar(t, "fine_lr"), WeightDecay: a.Scalar(t, "fine_wd"),
-	}, a.Dense(t, "fine_X"), oneHot(ints(t, a, "fine_y"), s[1], f64), true)}
+	}, a.Dense(t, "fine_X"), oneHot(a.Ints(t, "fine_y"), s[1], f64), true)}
 	w, _ := turned(t, a, "fine_W_rf")
 	set(p.post.head.W, w)
-	set(p.post.head.Phase, array(t, a, "fine_b_rf"))
+	set(p.post.head.Phase, a.Floats(t, "fine_b_rf"))
 	set(p.post.head.Beta, beta)
 	for i, l := range p.bounded {
-		set(l.v, array(t, a, fmt.Sprint("fine_v", i)))
+		set(l.v, a.Floats(t, fmt.Sprint("fine_v", i)))
 	}
-	p.close(t, "losses", p.run(t, ints(t, a, "fine_batches"), rows[1], p.s.optimizer(), nil), 1e-10)
+	p.close(t, "losses", p.run(t, a.Ints(t, "fine_batches"), rows[1], p.s.optimizer(), nil), 1e-10)
 	for i, l := range p.bounded {
 		ws := l.w.Value.Shape()
 		p.close(t, fmt.Sprint("end_W", i), transposed(l.w.Floats(), ws[0], ws[1]), 1e-9)

@@ -15,20 +15,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func array(t testing.TB, a fixture.Arrays, key string) []float64 {
-	t.Helper()
-	v, _ := a.F64(t, key)
-	return v
-}
-
-func ints(t testing.TB, a fixture.Arrays, key string) (out []int) {
-	t.Helper()
-	for _, v := range a.Dense(t, key).Int64s() {
-		out = append(out, int(v))
-	}
-	return out
-}
-
 // turned is the transpose of an array of two axes.
 func turned(t testing.TB, a fixture.Arrays, key string) ([]float64, tensor.Shape) {
 	t.Helper()
@@ -51,7 +37,7 @@ func hidden(t testing.TB, a fixture.Arrays, weights, biases []string, c int, dt 
 		w, s := turned(t, a, key)
 		units = s[1]
 		net = append(net, layers.Dense{
-			W: graph.NewParam(fmt.Sprint("w", i), w, dt, s...), B: graph.NewParam(fmt.Sprint("b", i), array(t, a, biases[i]), dt, units),
+			W: graph.NewParam(fmt.Sprint("w", i), w, dt, s...), B: graph.NewParam(fmt.Sprint("b", i), a.Floats(t, biases[i]), dt, units),
 		}, layers.Activation("tanh"))
 	}
 	return append(net, layers.Dense{W: graph.NewParam("last.weight", make([]float64, units*c), dt, units, c), B: graph.NewParam("last.bias", make([]float64, c), dt, c)})

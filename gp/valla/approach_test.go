@@ -46,7 +46,7 @@ func TestFixtureApproachesExact(t *testing.T) {
 }
 
 func approach(t *testing.T, a fixture.Arrays, fit func(layers.Network, *Layer, likelihood.Gaussian) error) {
-	want, _ := a.F64(t, "var_exact")
+	want := a.Floats(t, "var_exact")
 	last := math.Inf(1)
 	for _, m := range []int{5, 10, 20} {
 		exact, net, noise := exactLayer(t, a, "X")

@@ -45,9 +45,7 @@ func load(t *testing.T, name string, act layers.Activation, dt tensor.Dtype) *pr
 	z := graph.Convert(a.Dense(t, "Z"), dt)
 	var class []int
 	if a.Has("zc") {
-		for _, c := range a.Dense(t, "zc").Int64s() {
-			class = append(class, int(c))
-		}
+		class = a.Ints(t, "zc")
 		p.lik = likelihood.Softmax{}
 		_, bias := fmt.Sprint, p.net[len(p.net)-1].(layers.Dense).B
 		p.y = oneHot(a.Dense(t, "y").Int64s(), bias.Value.Shape()[0], dt)
@@ -141,8 +139,7 @@ func (p *problem) checkLoss(t *testing.T, prefix, suffix string, alpha, tol floa
 			continue
 		}
 		got := run(t, b, n, map[*graph.Node]*tensor.Dense{x: p.x, y: p.y})
-		want, _ := p.a.F64(t, prefix+key)
-		fixture.Close(t, key, got, want, tol)
+		fixture.Close(t, key, got, p.a.Floats(t, prefix+key), tol)
 		checked++
 	}
 	if checked < 8 {

@@ -21,12 +21,8 @@ func TestFixtureImages(t *testing.T) {
 				p := &problem{a: a, dt: dt, net: net, x: graph.Convert(a.Dense(t, "X"), dt), lik: likelihood.Softmax{}}
 				_, shape := a.F64(t, "g_X")
 				p.y = oneHot(a.Dense(t, "y").Int64s(), shape[1], dt)
-				var class []int
-				for _, c := range a.Dense(t, "zc").Int64s() {
-					class = append(class, int(c))
-				}
 				var err error
-				if p.layer, err = NewLayer(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), class); err != nil {
+				if p.layer, err = NewLayer(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), a.Ints(t, "zc")); err != nil {
 					t.Fatal(err)
 				}
 				p.setState(t)

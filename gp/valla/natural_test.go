@@ -47,8 +47,7 @@ func TestFixtureNaturalIsExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _ := a.F64(t, c.want)
-		got := variances(t, net, l, a.Dense(t, "grid"))
+		got, want := variances(t, net, l, a.Dense(t, "grid")), a.Floats(t, c.want)
 		fixture.Close(t, "variance with Z = "+c.z, got, want, c.tol)
 		t.Logf("Z = %s: relative error %.2g with jitter %g", c.z, fixture.RelErr(got, want), res.Jitter)
 	}

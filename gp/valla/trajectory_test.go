@@ -61,12 +61,10 @@ func checkTrajectory(t *testing.T, p *problem, tol float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _ := p.a.F64(t, "traj_loss")
-	fixture.Close(t, "losses", losses, want, tol)
+	fixture.Close(t, "losses", losses, p.a.Floats(t, "traj_loss"), tol)
 	keys := []string{"traj_Z", "traj_L_packed", "traj_log_sigma0", "traj_log_noise"}
 	for i, q := range params {
-		want, _ := p.a.F64(t, keys[i])
-		fixture.Close(t, keys[i], q.Floats(), want, tol)
+		fixture.Close(t, keys[i], q.Floats(), p.a.Floats(t, keys[i]), tol)
 	}
 }
 
@@ -90,7 +88,7 @@ func (p *problem) record(t *testing.T) *recorded {
 		}
 		return r
 	}
-	y, _ := p.a.F64(t, "traj_y")
+	y := p.a.Floats(t, "traj_y")
 	for i := range steps {
 		part := y[i*shape[1]*outputs : (i+1)*shape[1]*outputs]
 		r.y = append(r.y, graph.Convert(tensor.New(tensor.WithShape(shape[1], outputs), tensor.WithBacking(part)), p.dt))

@@ -9,43 +9,34 @@ import (
 // tol is the agreement asked of formulas evaluated in float64 on both sides.
 const tol = 1e-9
 
-func values(t *testing.T, a fixture.Arrays, key string) []float64 {
-	t.Helper()
-	v, _ := a.F64(t, key)
-	return v
-}
-
 func TestRegressionFixture(t *testing.T) {
 	a := fixture.Load(t, "metrics")
-	mu, variance, y := values(t, a, "mu"), values(t, a, "var"), values(t, a, "y")
+	mu, variance, y := a.Floats(t, "mu"), a.Floats(t, "var"), a.Floats(t, "y")
 	s := regressionOf(t, mu, variance, y)
 	each := make([]float64, len(y))
 	for i := range y {
 		each[i] = GaussianCRPS(mu[i], variance[i], y[i])
 	}
-	fixture.Close(t, "nll", []float64{s.NLL}, values(t, a, "nll"), tol)
-	fixture.Close(t, "rmse", []float64{s.RMSE}, values(t, a, "rmse"), tol)
-	fixture.Close(t, "crps_each", each, values(t, a, "crps_each"), tol)
-	fixture.Close(t, "crps", []float64{s.CRPS}, values(t, a, "crps"), tol)
-	fixture.Close(t, "coverage", s.Coverage[:], values(t, a, "coverage"), tol)
-	fixture.Close(t, "cqm", []float64{s.CQM}, values(t, a, "cqm"), tol)
-	fixture.Close(t, "cqm_published", []float64{s.CQMAsPublished}, values(t, a, "cqm_published"), tol)
+	fixture.Close(t, "nll", []float64{s.NLL}, a.Floats(t, "nll"), tol)
+	fixture.Close(t, "rmse", []float64{s.RMSE}, a.Floats(t, "rmse"), tol)
+	fixture.Close(t, "crps_each", each, a.Floats(t, "crps_each"), tol)
+	fixture.Close(t, "crps", []float64{s.CRPS}, a.Floats(t, "crps"), tol)
+	fixture.Close(t, "coverage", s.Coverage[:], a.Floats(t, "coverage"), tol)
+	fixture.Close(t, "cqm", []float64{s.CQM}, a.Floats(t, "cqm"), tol)
+	fixture.Close(t, "cqm_published", []float64{s.CQMAsPublished}, a.Floats(t, "cqm_published"), tol)
 }
 
 func TestClassificationFixture(t *testing.T) {
 	a := fixture.Load(t, "metrics")
-	probs := values(t, a, "probs")
-	var labels []int
-	for _, l := range a.Dense(t, "labels").Int64s() {
-		labels = append(labels, int(l))
-	}
+	probs := a.Floats(t, "probs")
+	labels := a.Ints(t, "labels")
 	s := classificationOf(t, 0, probs, labels)
-	fixture.Close(t, "cls_nll", []float64{s.NLL}, values(t, a, "cls_nll"), tol)
-	fixture.Close(t, "acc", []float64{s.ACC}, values(t, a, "acc"), tol)
-	fixture.Close(t, "brier", []float64{s.Brier}, values(t, a, "brier"), tol)
-	fixture.Close(t, "ece", []float64{s.ECE}, values(t, a, "ece"), tol)
+	fixture.Close(t, "cls_nll", []float64{s.NLL}, a.Floats(t, "cls_nll"), tol)
+	fixture.Close(t, "acc", []float64{s.ACC}, a.Floats(t, "acc"), tol)
+	fixture.Close(t, "brier", []float64{s.Brier}, a.Floats(t, "brier"), tol)
+	fixture.Close(t, "ece", []float64{s.ECE}, a.Floats(t, "ece"), tol)
 	ten := classificationOf(t, 10, probs, labels)
-	fixture.Close(t, "ece10", []float64{ten.ECE}, values(t, a, "ece10"), tol)
+	fixture.Close(t, "ece10", []float64{ten.ECE}, a.Floats(t, "ece10"), tol)
 }
 
 func TestOODFixture(t *testing.T) {
@@ -59,24 +50,24 @@ func TestOODFixture(t *testing.T) {
 		return h
 	}
 	in, out := entropies("probs"), entropies("ood_probs")
-	fixture.Close(t, "entropy_in", in, values(t, a, "entropy_in"), tol)
-	fixture.Close(t, "entropy_ood", out, values(t, a, "entropy_ood"), tol)
+	fixture.Close(t, "entropy_in", in, a.Floats(t, "entropy_in"), tol)
+	fixture.Close(t, "entropy_ood", out, a.Floats(t, "entropy_ood"), tol)
 	auc, err := OODAUC(in, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "ood_auc", []float64{auc}, values(t, a, "ood_auc"), tol)
+	fixture.Close(t, "ood_auc", []float64{auc}, a.Floats(t, "ood_auc"), tol)
 }
 
 func TestAUCTiesFixture(t *testing.T) {
 	a := fixture.Load(t, "metrics")
 	var positive []bool
-	for _, l := range values(t, a, "auc_tie_labels") {
+	for _, l := range a.Floats(t, "auc_tie_labels") {
 		positive = append(positive, l == 1)
 	}
-	auc, err := AUC(values(t, a, "auc_tie_scores"), positive)
+	auc, err := AUC(a.Floats(t, "auc_tie_scores"), positive)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "auc_tie", []float64{auc}, values(t, a, "auc_tie"), tol)
+	fixture.Close(t, "auc_tie", []float64{auc}, a.Floats(t, "auc_tie"), tol)
 }

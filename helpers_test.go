@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -24,8 +23,11 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 )
+
+var oneLine, near = fixture.OneLine, fixture.Near
 
 var update = flag.Bool("update", false, "draw the pictures of the pages")
 
@@ -314,29 +316,6 @@ func inJSON(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// oneLine checks that err is one line with all of want in it.
-func oneLine(t testing.TB, err error, want ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %q", want)
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %q, want %q in it", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
-	}
-}
-
-func near(t testing.TB, what string, got, want, tol float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tol*max(1, math.Abs(want))) {
-		t.Errorf("%s = %.12g, want %.12g", what, got, want)
-	}
 }
 
 // copyArrays overwrites the arrays of the network to by the arrays of from, which has the same form.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
@@ -70,7 +71,7 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, name+": NLL", r.NLL, want.NLL(), 1e-9)
+		fixture.Near(t, name+": NLL", r.NLL, want.NLL(), 1e-9)
 		p, err := m.Predict(t.Context(), judge.X, valla.PredictOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -79,14 +80,14 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, name+": coverage", *r.Coverage, float64(inside)/60, 1e-12)
+		fixture.Near(t, name+": coverage", *r.Coverage, float64(inside)/60, 1e-12)
 		if crps, _ := r.Scores.Get("CRPS"); !(crps > 0) || !(*r.Width > 0) || !(r.MicrosPerRow > 0) || r.Label != m.String() || (r.FitBytes > 0) != (name == "lla-kfac") {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
 	best := c.Results[0]
 	for _, r := range c.Results {
-		near(t, "behind", r.Behind, r.NLL-best.NLL, 1e-9)
+		fixture.Near(t, "behind", r.Behind, r.NLL-best.NLL, 1e-9)
 	}
 	if c.get(t, "lla-kfac").Settings != "method=lla structure=kfac" || !strings.HasPrefix(c.Advice, "Take ") || c.Recommended == "" {
 		t.Errorf("advice %q, recommended %q", c.Advice, c.Recommended)
@@ -117,7 +118,7 @@ func TestRivals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, name+": NLL", c.get(t, name).NLL, want.NLL(), 1e-9)
+		fixture.Near(t, name+": NLL", c.get(t, name).NLL, want.NLL(), 1e-9)
 	}
 	if r := c.get(t, "deep-ensemble"); r.Label != "deep ensemble of 5" || !(r.FitSeconds > 0) || r.Settings != "networks=5" {
 		t.Errorf("%+v", r)
@@ -207,7 +208,7 @@ func TestCompareFolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "NLL of the network", c.get(t, "map").NLL, want.NLL(), 1e-9)
+	fixture.Near(t, "NLL of the network", c.get(t, "map").NLL, want.NLL(), 1e-9)
 	sets := c.get(t, "conformal")
 	if c.get(t, "map").Coverage != nil || sets.Coverage == nil || !(*sets.Coverage > 0.8) || !(*sets.Width >= 0.8 && *sets.Width <= 3) {
 		t.Errorf("sets %+v", sets)
@@ -274,12 +275,12 @@ func TestCompareLeavesOut(t *testing.T) {
 		"level 1, expected":            {Level: 1},
 	} {
 		_, err := Run(t.Context(), m, set, o)
-		if oneLine(t, err, "compare: ", want); !errors.Is(err, settings.ErrSetting) {
+		if fixture.OneLine(t, err, "compare: ", want); !errors.Is(err, settings.ErrSetting) {
 			t.Errorf("%v is no error of settings", err)
 		}
 	}
 	_, err = Run(t.Context(), m, set, Options{Held: wave(3, 1), Folds: 2})
-	oneLine(t, err, "3 rows held out in 2 folds, expected at least two for each")
+	fixture.OneLine(t, err, "3 rows held out in 2 folds, expected at least two for each")
 }
 
 // TestAdvice: what loses little for sure is told by simplicity, then by much less time; the default is the choice where rows do not tell.
@@ -364,12 +365,12 @@ func TestShift(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "NLL of "+r.Name, r.NLL, s.NLL(), 1e-9)
+		fixture.Near(t, "NLL of "+r.Name, r.NLL, s.NLL(), 1e-9)
 	}
 	elsewhere := *m
 	elsewhere.History = []valla.Event{{Action: valla.ActionWeights}}
 	_, err = Run(t.Context(), &elsewhere, set, Options{Shift: true})
-	oneLine(t, err, "does not tell how the network was trained")
+	fixture.OneLine(t, err, "does not tell how the network was trained")
 	_, err = Run(t.Context(), m, set, Options{Shift: true, Held: set})
-	oneLine(t, err, "outer rows judge, or held-out rows")
+	fixture.OneLine(t, err, "outer rows judge, or held-out rows")
 }

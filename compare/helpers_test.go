@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/go-valla/valla"
@@ -71,29 +70,6 @@ func fit(t testing.TB, m *valla.Model, set *data.Set, o valla.FitOptions) *valla
 		t.Fatal(err)
 	}
 	return f
-}
-
-// oneLine checks that err is one line with all of want in it.
-func oneLine(t testing.TB, err error, want ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %q", want)
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %q, want %q in it", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
-	}
-}
-
-func near(t testing.TB, what string, got, want, tol float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tol*max(1, math.Abs(want))) {
-		t.Errorf("%s = %.12g, want %.12g", what, got, want)
-	}
 }
 
 func calibrated(t testing.TB, m *valla.Model, set *data.Set, how string) *valla.Model {

@@ -20,6 +20,8 @@ import (
 	"github.com/go-valla/valla/internal/npy"
 )
 
+var expectError = fixture.OneLineFrom
+
 // put writes content to a file of that name in a fresh folder.
 func put(t *testing.T, name, content string) string {
 	t.Helper()
@@ -63,17 +65,6 @@ func expectTable(t *testing.T, got *Table, err error, columns string, values ...
 	shape := tensor.Shape{len(values) / len(names), len(names)}
 	if !slices.Equal(got.Columns, names) || !got.Values.Shape().Eq(shape) || !slices.Equal(got.Values.Float64s(), values) {
 		t.Errorf("columns %q of shape %v: %v\nwant %q of shape %v: %v", got.Columns, got.Values.Shape(), got.Values.Data(), names, shape, values)
-	}
-}
-
-// expectError fails unless err is one line that starts with start and contains say.
-func expectError(t *testing.T, err error, start, say string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one that says %q", say)
-	}
-	if msg := err.Error(); !strings.HasPrefix(msg, start) || !strings.Contains(msg, say) || strings.Contains(msg, "\n") {
-		t.Errorf("error %q\nwant one line from %q that says %q", msg, start, say)
 	}
 }
 

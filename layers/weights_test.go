@@ -6,14 +6,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/npy"
 )
+
+var oneLine = fixture.OneLine
 
 // spike puts the numbers that conversions lose into the first weight.
 func spike(net Network) {
@@ -238,21 +240,5 @@ func TestSaveErrors(t *testing.T) {
 				t.Errorf("wrote into the folder of others: %v", left)
 			}
 		})
-	}
-}
-
-// oneLine checks that err is one line that holds want.
-func oneLine(t *testing.T, err error, want ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %q", want)
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %q, want %q in it", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
 	}
 }

@@ -25,23 +25,6 @@ func batch(first, n int) []byte {
 	return out
 }
 
-// expectError fails unless err is one line that starts with name and says all.
-func expectError(t *testing.T, err error, name string, say ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one that says %q", say)
-	}
-	msg := err.Error()
-	if !strings.HasPrefix(msg, name) || strings.Contains(msg, "\n") {
-		t.Errorf("error %q, want one line that starts with %q", msg, name)
-	}
-	for _, s := range say {
-		if !strings.Contains(msg, s) {
-			t.Errorf("error %q, want %q in it", msg, s)
-		}
-	}
-}
-
 func TestDecode(t *testing.T) {
 	content := batch(7, 5)
 	for form, c := range map[string][]byte{
@@ -89,7 +72,7 @@ func TestDecodeErrors(t *testing.T) {
 				if !errors.Is(err, ErrFormat) || s != nil {
 					t.Fatalf("set %v, error %v, want %v", s, err, ErrFormat)
 				}
-				expectError(t, err, "w: ", c.say)
+				fixture.OneLineFrom(t, err, "w: ", c.say)
 			}
 		})
 	}
@@ -102,7 +85,7 @@ func TestDecodeErrors(t *testing.T) {
 		if !errors.Is(err, ErrFormat) || s != nil {
 			t.Errorf("%s: set %v, error %v, want %v", name, s, err, ErrFormat)
 		}
-		expectError(t, err, "w: ", "record 0: ")
+		fixture.OneLineFrom(t, err, "w: ", "record 0: ")
 	}
 }
 

@@ -94,18 +94,18 @@ func TestSplitsErrors(t *testing.T) {
 			t.Errorf("splits %v, error %v, want %v", s, err, fs.ErrNotExist)
 		}
 		p := filepath.Join(c.dir, c.lacks)
-		expectError(t, err, fmt.Sprintf("no file %s or %s.gz: ", p, p))
+		fixture.OneLineFrom(t, err, fmt.Sprintf("no file %s or %s.gz: ", p, p))
 	}
 	dir := folder(t, 0, 5)
 	put(t, dir, batchName(3), batch(0, 3))
 	_, err := small.read(dir)
-	expectError(t, err, filepath.Join(dir, batchName(3))+": ", "record 3: expected 3073 bytes, found the end after 0")
+	fixture.OneLineFrom(t, err, filepath.Join(dir, batchName(3))+": ", "record 3: expected 3073 bytes, found the end after 0")
 	empty := t.TempDir()
 	s, err := CIFAR10(empty)
 	if s != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("splits %v, error %v, want %v", s, err, fs.ErrNotExist)
 	}
-	expectError(t, err, "no batches and no "+filepath.Join(empty, Archive))
+	fixture.OneLineFrom(t, err, "no batches and no "+filepath.Join(empty, Archive))
 }
 
 // archive returns the published form with these batches (0 is the test batch).
@@ -174,7 +174,7 @@ func TestArchiveErrors(t *testing.T) {
 		if s != nil || !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: splits %v, error %v, want %v", name, s, err, ErrFormat)
 		}
-		expectError(t, err, filepath.Join(dir, Archive)+": ", c.say)
+		fixture.OneLineFrom(t, err, filepath.Join(dir, Archive)+": ", c.say)
 	}
 }
 

@@ -36,23 +36,6 @@ func put(t testing.TB, name string, content []byte) string {
 	return path
 }
 
-// expectError fails unless err is one line that starts with name and says all.
-func expectError(t *testing.T, err error, name string, say ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one that says %q", say)
-	}
-	msg := err.Error()
-	if !strings.HasPrefix(msg, name+": ") || strings.Contains(msg, "\n") {
-		t.Errorf("error %q, want one line that starts with %q", msg, name+": ")
-	}
-	for _, s := range say {
-		if !strings.Contains(msg, s) {
-			t.Errorf("error %q, want %q in it", msg, s)
-		}
-	}
-}
-
 // Content decides, not the name: each form is read under both names.
 func TestReadPlainAndCompressed(t *testing.T) {
 	images := file([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 2, 3, 2)
@@ -118,7 +101,7 @@ func TestDecodeErrors(t *testing.T) {
 				if !errors.Is(err, ErrFormat) || im != nil {
 					t.Fatalf("images %v, error %v, want %v", im, err, ErrFormat)
 				}
-				expectError(t, err, "w", c.say)
+				fixture.OneLineFrom(t, err, "w: ", c.say)
 			}
 		})
 	}
@@ -135,7 +118,7 @@ func TestBrokenCompression(t *testing.T) {
 		if !errors.Is(err, ErrFormat) || l != nil {
 			t.Fatalf("first %d bytes of %d: labels %v, error %v", n, len(whole), l, err)
 		}
-		expectError(t, err, "w", "the compressed data is cut off")
+		fixture.OneLineFrom(t, err, "w: ", "the compressed data is cut off")
 	}
 	for i := range whole {
 		changed := slices.Clone(whole)

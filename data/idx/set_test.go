@@ -46,7 +46,7 @@ func TestReadSetErrors(t *testing.T) {
 			if !errors.Is(err, ErrFormat) || s != nil {
 				t.Fatalf("set %v, error %v, want %v", s, err, ErrFormat)
 			}
-			expectError(t, err, c.at, c.say)
+			fixture.OneLineFrom(t, err, c.at+": ", c.say)
 		})
 	}
 	if _, err := readSet(images, filepath.Join(t.TempDir(), "absent"), 3); !errors.Is(err, fs.ErrNotExist) {
@@ -127,9 +127,9 @@ func TestSplits(t *testing.T) {
 func TestSplitsErrors(t *testing.T) {
 	few, tall := folder(t, 5000, 1), folder(t, 5001, 2)
 	_, err := MNIST(few)
-	expectError(t, err, few, "5000 training images, expected more than the 5000 for validation")
+	fixture.OneLineFrom(t, err, few+": ", "5000 training images, expected more than the 5000 for validation")
 	_, err = MNIST(tall)
-	expectError(t, err, tall, "test images of 2×1 pixels, expected 1×1 like the training images")
+	fixture.OneLineFrom(t, err, tall+": ", "test images of 2×1 pixels, expected 1×1 like the training images")
 	for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte.gz"} {
 		dir := folder(t, 5001, 1)
 		path := filepath.Join(dir, name)

@@ -102,7 +102,7 @@ func expectMissing(t *testing.T, s Set) {
 	if !errors.As(err, &missing) || missing.Name != s.Name || !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("error %v, want a MissingError", err)
 	}
-	expectError(t, err, s.Name+": ", s.Dir(folder), `; get it with "valla data get `+s.Name+`", or name the folder that has it by the setting data`)
+	fixture.OneLine(t, err, s.Name+": ", s.Dir(folder), `; get it with "valla data get `+s.Name+`", or name the folder that has it by the setting data`)
 	files, err := s.Missing(s.Dir(folder))
 	if err != nil || len(files) != len(s.Files) {
 		t.Errorf("%d files missing (%v), want %d", len(files), err, len(s.Files))
@@ -176,7 +176,7 @@ func counts(t *testing.T, s Set, folder string) (examples, test, values int) {
 
 func TestLookup(t *testing.T) {
 	_, err := Lookup("uci")
-	expectError(t, err, `unknown data set "uci", expected one of airline, airline-nycflights13, boston, cifar10, `, ", yacht, year")
+	fixture.OneLine(t, err, `unknown data set "uci", expected one of airline, airline-nycflights13, boston, cifar10, `, ", yacht, year")
 	if !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want %v", err, ErrUnknown)
 	}
@@ -198,7 +198,7 @@ func TestSelect(t *testing.T) {
 	}
 	for _, name := range []string{"", "iris"} {
 		_, err := Select(name)
-		expectError(t, err, "unknown data set ", ", toy1d, uci, yacht, ")
+		fixture.OneLine(t, err, "unknown data set ", ", toy1d, uci, yacht, ")
 	}
 }
 
@@ -212,7 +212,7 @@ func TestWrongFile(t *testing.T) {
 	path := filepath.Join(s.Dir(folder), "boston.npz")
 	put(t, path, "no archive")
 	_, err = s.Table(folder, 0)
-	expectError(t, err, "boston: "+path+": ", "no zip archive")
+	fixture.OneLine(t, err, "boston: "+path+": ", "no zip archive")
 	var missing *MissingError
 	if errors.As(err, &missing) {
 		t.Errorf("error %v, want no MissingError", err)
@@ -238,21 +238,5 @@ func put(t *testing.T, path, content string) {
 	}
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// expectError fails unless err is one line that contains all of say.
-func expectError(t *testing.T, err error, say ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one that says %q", say)
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
-	}
-	for _, s := range say {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("error %q, want %q in it", err, s)
-		}
 	}
 }

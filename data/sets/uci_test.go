@@ -107,7 +107,7 @@ func TestUCISeeds(t *testing.T) {
 	// An archive comes first.
 	put(t, filepath.Join(folder, "uci", "yacht.npz"), "no archive")
 	_, err = s.Table(folder, 0)
-	expectError(t, err, filepath.Join("uci", "yacht.npz")+": ")
+	fixture.OneLine(t, err, filepath.Join("uci", "yacht.npz")+": ")
 }
 
 // The list of files names every file once, below the folder of its set.

@@ -1,19 +1,11 @@
 package law_test
 
 import (
-	"math"
-	"testing"
-
 	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/internal/fixture"
 )
 
-// near fails the test if got is farther from want than tol.
-func near(t *testing.T, what string, got, want, tol float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tol) {
-		t.Errorf("%s: %.12g, want %.12g within %g", what, got, want, tol)
-	}
-}
+var near = fixture.Within
 
 // ownScale returns a small h(x) of three features.
 func ownScale() *law.OwnScale {

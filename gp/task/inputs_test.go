@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -15,33 +14,13 @@ import (
 	"github.com/go-valla/valla/data/cifar"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/internal/fixture"
 )
+
+var oneLine, near = fixture.OneLine, fixture.Near
 
 func denseOf[T float | uint8 | int](v []T, shape ...int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
-}
-
-// oneLine checks that err is one line with all of want in it.
-func oneLine(t testing.TB, err error, want ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %q", want)
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %q, want %q in it", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
-	}
-}
-
-func near(t testing.TB, what string, got, want, tol float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tol*max(1, math.Abs(want))) {
-		t.Errorf("%s = %.12g, want %.12g", what, got, want)
-	}
 }
 
 func apply(t testing.TB, in Inputs, x *tensor.Dense, dt tensor.Dtype) *tensor.Dense {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
 )
@@ -75,7 +76,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil || !slices.Equal(x.Float64s(), []float64{1.5, -2, 3}) {
 		t.Errorf("array %v, error %v", x, err)
 	}
-	oneLine(t, a.Empty(), "y.npy", "not expected")
+	fixture.OneLine(t, a.Empty(), "y.npy", "not expected")
 	if _, err := a.Array("y.npy", tensor.Float32, 1); err != nil {
 		t.Error(err)
 	}
@@ -137,7 +138,7 @@ func TestWriterErrors(t *testing.T) {
 		"second.npy: element 0 is NaN, expe": func(w *Writer) { w.JSON("x", 1); w.Array("second.npy", vector(math.NaN())); w.JSON("y", 1) },
 	} {
 		_, err := write(fill)
-		oneLine(t, err, want)
+		fixture.OneLine(t, err, want)
 	}
 	w := NewWriter(&full{left: 40})
 	for i := range 100 {
@@ -194,7 +195,7 @@ func TestOpenErrors(t *testing.T) {
 		"it claims 1073741824 bytes":               claims,
 	} {
 		a, err := Open(bytes.NewReader(file), int64(len(file)))
-		oneLine(t, err, want)
+		fixture.OneLine(t, err, want)
 		if a != nil || !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: reader %v, error %v", want, a, err)
 		}
@@ -213,7 +214,7 @@ func TestReaderErrors(t *testing.T) {
 		"head.json": func(a *Reader) error { _, err := a.Array("head.json", tensor.Float64, 1); return err },
 	} {
 		err := read(open(t, file))
-		if oneLine(t, err, want); !errors.Is(err, ErrFormat) {
+		if fixture.OneLine(t, err, want); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: error %v", want, err)
 		}
 	}
@@ -224,11 +225,11 @@ func TestReaderErrors(t *testing.T) {
 		_ = binary.Write(&b, binary.LittleEndian, v)
 	}
 	_, err := open(t, packed(t, zip.Store, "x", b.String())).Array("x", tensor.Float64, 2)
-	if oneLine(t, err, "x: ", "element 1 is +Inf"); !errors.Is(err, ErrFormat) {
+	if fixture.OneLine(t, err, "x: ", "element 1 is +Inf"); !errors.Is(err, ErrFormat) {
 		t.Error(err)
 	}
 	_, err = open(t, packed(t, zip.Store, "x", b.String()[:b.Len()-1])).Array("x", tensor.Float64, 2)
-	oneLine(t, err, "x: ")
+	fixture.OneLine(t, err, "x: ")
 	var d document
 	for text, want := range map[string]string{`{"name":1}`: "number", `{"colour":"red"}`: `unknown field "colour"`, `{`: "EOF", ``: "EOF"} {
 		if err := Decode("h.json", []byte(text), &d); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "h.json: ") {
@@ -248,7 +249,7 @@ func TestOverlappingMembers(t *testing.T) {
 		at++
 	}
 	_, err := Open(bytes.NewReader(file), int64(len(file)))
-	if oneLine(t, err, "b: ", "it claims"); !errors.Is(err, ErrFormat) {
+	if fixture.OneLine(t, err, "b: ", "it claims"); !errors.Is(err, ErrFormat) {
 		t.Error(err)
 	}
 }
@@ -259,13 +260,13 @@ func TestChecksums(t *testing.T) {
 	body := bytes.Index(file, []byte(`"name": "a"`))
 	file[body+9] ^= 1
 	_, err := open(t, file).Text("head.json")
-	oneLine(t, err, "head.json", "checksum")
+	fixture.OneLine(t, err, "head.json", "checksum")
 	file = sample(t)
 	var value [8]byte
 	binary.LittleEndian.PutUint64(value[:], math.Float64bits(1.5))
 	file[bytes.Index(file, value[:])] ^= 1
 	_, err = open(t, file).Array("x.npy", tensor.Float64, 3)
-	if oneLine(t, err, "x.npy"); !errors.Is(err, ErrFormat) {
+	if fixture.OneLine(t, err, "x.npy"); !errors.Is(err, ErrFormat) {
 		t.Error(err)
 	}
 }
@@ -279,7 +280,7 @@ func TestHugeClaims(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := a.Array("x", tensor.Float64, 200000000000)
 	runtime.ReadMemStats(&after)
-	if oneLine(t, err, "x: "); after.TotalAlloc-before.TotalAlloc > 8<<20 {
+	if fixture.OneLine(t, err, "x: "); after.TotalAlloc-before.TotalAlloc > 8<<20 {
 		t.Errorf("%d bytes allocated", after.TotalAlloc-before.TotalAlloc)
 	}
 }
@@ -307,20 +308,4 @@ func FuzzOpen(f *testing.F) {
 		}
 		_ = a.Empty()
 	})
-}
-
-// oneLine checks that err is one line with all of want in it.
-func oneLine(t testing.TB, err error, want ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %q", want)
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %q, want %q in it", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
-	}
 }

@@ -9,15 +9,8 @@ import (
 
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/fixture"
 )
-
-// near fails the test unless got is want within a tolerance.
-func near(t *testing.T, what string, got, want, tolerance float64) {
-	t.Helper()
-	if math.Abs(got-want) > tolerance {
-		t.Errorf("%s: %g, want %g", what, got, want)
-	}
-}
 
 // TestTally: the counts are sums over all batches; widths are in units of one target, or in standard deviations
 // of several targets.
@@ -32,16 +25,16 @@ func TestTally(t *testing.T) {
 		}
 	}
 	coverage, width := c.Means()
-	near(t, "coverage", *coverage, 3./6, 1e-15)
-	near(t, "width", *width, 2*z*(1+2+3)/3, 1e-12)
+	fixture.Within(t, "coverage", *coverage, 3./6, 1e-15)
+	fixture.Within(t, "width", *width, 2*z*(1+2+3)/3, 1e-12)
 
 	c = Tally{Level: 0.9}
 	if err := c.Add(two, []float64{0, 34}); err != nil {
 		t.Fatal(err)
 	}
 	coverage, width = c.Means()
-	near(t, "coverage of two targets", *coverage, 1./2, 1e-15)
-	near(t, "width of two targets", *width, 2*z, 1e-12)
+	fixture.Within(t, "coverage of two targets", *coverage, 1./2, 1e-15)
+	fixture.Within(t, "width of two targets", *width, 2*z, 1e-12)
 
 	probs := &task.Prediction{Targets: []string{"k"}, Classes: []float64{1, 2}, Probs: []float64{0.9, 0.1, 0.4, 0.6}}
 	c = Tally{Level: 0.5}
@@ -56,8 +49,8 @@ func TestTally(t *testing.T) {
 		t.Fatal(err)
 	}
 	coverage, width = c.Means() // sets {1} and {1, 2}: scores up to 0.7
-	near(t, "coverage of sets", *coverage, 1, 1e-15)
-	near(t, "size of sets", *width, 1.5, 1e-15)
+	fixture.Within(t, "coverage of sets", *coverage, 1, 1e-15)
+	fixture.Within(t, "size of sets", *width, 1.5, 1e-15)
 	c.Level = 0.99
 	if err := c.Add(probs, []float64{1, 1}); err == nil || !strings.Contains(err.Error(), "the level 0.99 needs a conformal calibration with 99 rows") {
 		t.Errorf("sets of a level for which there are too few rows: %v", err)

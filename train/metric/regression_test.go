@@ -7,16 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/internal/fixture"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// near fails unless got and want agree to tol, relative to the larger of one and |want|.
-func near(t *testing.T, what string, got, want, tol float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tol*max(1, math.Abs(want))) {
-		t.Errorf("%s = %v, want %v", what, got, want)
-	}
-}
+var near = fixture.Near
 
 func regressionOf(t *testing.T, mean, variance, y []float64) RegressionScores {
 	t.Helper()

@@ -13,7 +13,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-valla/valla/internal/fixture"
 )
+
+var expectError = fixture.OneLine
 
 // content is what the file "a" holds: long enough for several reads.
 var content = bytes.Repeat([]byte("three hundred thousand bytes. "), 10000)
@@ -159,21 +163,5 @@ func expectAsked(t *testing.T, m *mirror, want string) {
 	t.Helper()
 	if got := m.asked(); got != want {
 		t.Errorf("mirror was asked for %q, want %q", got, want)
-	}
-}
-
-// expectError fails unless err is one line that says all.
-func expectError(t *testing.T, err error, say ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one that says %q", say)
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error of several lines: %q", err)
-	}
-	for _, s := range say {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("error %q, want %q in it", err, s)
-		}
 	}
 }

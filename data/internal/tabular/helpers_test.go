@@ -12,7 +12,10 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/internal/fetch"
+	"github.com/go-valla/valla/internal/fixture"
 )
+
+var expectError = fixture.OneLine
 
 // put writes a file in a new folder and returns its path.
 func put(t testing.TB, name string, content []byte) string {
@@ -87,22 +90,6 @@ func refused(t testing.TB, s Set, paths ...string) error {
 		t.Error("half a result comes with the error")
 	}
 	return err
-}
-
-// expectError fails unless err is one line that says all of say.
-func expectError(t testing.TB, err error, say ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want one that says %q", say)
-	}
-	if strings.ContainsAny(err.Error(), "\n\r") {
-		t.Errorf("error of several lines: %q", err)
-	}
-	for _, s := range say {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("error %q, want %q in it", err, s)
-		}
-	}
 }
 
 func expectEqual(t testing.TB, what string, got, want []float64) {

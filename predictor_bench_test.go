@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp/laplace"
@@ -73,9 +74,9 @@ func (s service) model(b testing.TB) *Model {
 		}
 		m.Task.Outputs = classes
 	}
-	x := graph.NewParam("x", normals(rng, 200*s.inputs), s.dt, 200, s.inputs).Value
+	x := graph.NewParam("x", fixture.Normal(rng, 200*s.inputs), s.dt, 200, s.inputs).Value
 	if s.inducing == 0 {
-		y := graph.NewParam("y", normals(rng, 200), s.dt, 200, 1).Value
+		y := graph.NewParam("y", fixture.Normal(rng, 200), s.dt, 200, 1).Value
 		of := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, s.dt), Train: gp.Examples{X: x, Y: y}}
 		p, err := (&laplace.Settings{Structure: "kfac", PriorStd: 1, NoiseStd: 0.3}).Posterior(b.Context(), of, gp.Run{})
 		if err != nil {
@@ -88,17 +89,9 @@ func (s service) model(b testing.TB) *Model {
 	for i := range class {
 		class[i] = i % s.outputs
 	}
-	stored := storedVaLLA(b, net, normals(rng, s.inducing*s.inputs), []int{s.inputs}, class, func() float64 { return 0 }, 0)
+	stored := storedVaLLA(b, net, fixture.Normal(rng, s.inducing*s.inputs), []int{s.inputs}, class, func() float64 { return 0 }, 0)
 	m.Posterior = &Posterior{Stored: stored, Method: "valla", NoiseVariance: 0.1}
 	return m
-}
-
-func normals(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
 }
 
 // BenchmarkPredictor measures single rows, one goroutine, with percentiles, beside what a row
@@ -122,7 +115,7 @@ func (s service) benchmark(b *testing.B, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := normals(rand.New(rand.NewPCG(2, 2)), n*s.inputs)
+	x := fixture.Normal(rand.New(rand.NewPCG(2, 2)), n*s.inputs)
 	var out Prediction
 	var times []time.Duration
 	b.ReportAllocs()

@@ -23,6 +23,7 @@ var level = map[string]int{
 	"internal/raw":                 0,
 	"internal/dense":               0,
 	"internal/fixture":             0,
+	"internal/small":               7,
 	"internal/openblas":            2,
 	"internal/tablefile":           1,
 	"internal/figure":              1,
@@ -175,5 +176,5 @@ func inModule(path string) (string, bool) {
 
 // testHelper reports whether path is a package made for tests, which packages of any level may use.
 func testHelper(path string) bool {
-	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest" || path == "gp/likelihood/likelihoodtest"
+	return path == "internal/fixture" || path == "internal/small" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest" || path == "gp/likelihood/likelihoodtest"
 }

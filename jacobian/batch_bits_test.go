@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -82,14 +84,14 @@ func batchValues(t *testing.T, c batchCase, net network, dt tensor.Dtype, x, z *
 		p += w.Value.Shape().TotalSize()
 	}
 	directions := func(n int) *tensor.Dense {
-		return graph.NewParam("v", normal(rand.New(rand.NewPCG(3, 3)), n*p), dt, n, p).Value
+		return graph.NewParam("v", fixture.Normal(rand.New(rand.NewPCG(3, 3)), n*p), dt, n, p).Value
 	}
 	out := net.Forward(b, in)
 	var rows []*node
 	for _, r := range k.Rows(b, in) {
 		rows = append(rows, b.Reshape(r, size, r.Shape().TotalSize()/size))
 	}
-	nodes := []*node{out, k.Diag(b, in), k.Variances(b, in), k.Cross(b, in, b.Param(&graph.Param{Name: "z", Value: z}), class),
+	nodes := []*node{out, k.Diag(b, in), k.Variances(b, in), k.Cross(b, in, small.Given(b, "z", z), class),
 		b.Concat(1, rows...), jacobian.Along(b, net, in, out, directions(1)), jacobian.Along(b, net, in, out, directions(c.outputs+1))}
 	f, err := graph.NewBatch(b, in, nodes...)
 	if err != nil {

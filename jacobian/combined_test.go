@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
@@ -31,8 +32,8 @@ func (p *problem) checkCombined(t rapid.TB, alg bool, each int) {
 	rng, b := rand.New(rand.NewPCG(7, 7)), graph.NewBuilder(p.dt)
 	batch, m := p.x.Value.Shape()[0], len(p.class)
 	x, z, all := b.Param(p.x), b.Param(p.z), jacobian.NTK{Net: p.net, Dense: alg}
-	seeds := b.Const("seeds", normal(rng, batch*each*p.c), batch, each, p.c)
-	weights := b.Const("weights", normal(rng, batch*each*m), batch, each, m)
+	seeds := b.Const("seeds", fixture.Normal(rng, batch*each*p.c), batch, each, p.c)
+	weights := b.Const("weights", fixture.Normal(rng, batch*each*m), batch, each, m)
 	k := all.Combined(seeds)
 	cross, diag := k.Cross(b, x, z, p.class), k.Diag(b, x)
 	wantCross := b.MatMul(seeds, all.Cross(b, x, z, p.class), false, false)

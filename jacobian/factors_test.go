@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -31,7 +32,7 @@ func TestFactorsMultipliedOut(t *testing.T) {
 			for _, o := range uses {
 				multiplyOut(t, b, got, o, examples*outputs)
 			}
-			fixture.Close(t, net.Params()[i].Name, got, evaluate(t, b, rows)[0], 1e-15)
+			fixture.Close(t, net.Params()[i].Name, got, small.Values(t, b, rows)[0], 1e-15)
 			if left := uses[0].Left; alg == factored && i == 0 && (left == nil || left.Shape()[0] != examples) {
 				t.Errorf("the weight's left factor %v is not shared by the outputs", left)
 			}
@@ -49,7 +50,7 @@ func multiplyOut(t *testing.T, b *graph.Builder, sum []float64, o graph.Outer, r
 		if n == nil {
 			return []float64{1}
 		}
-		v, width := evaluate(t, b, n)[0], n.Shape()[1]
+		v, width := small.Values(t, b, n)[0], n.Shape()[1]
 		r /= rows / n.Shape()[0]
 		return v[r*width : (r+1)*width]
 	}

@@ -7,52 +7,19 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// fixtureMLP builds the network of a fixture: W1, b1, W2, … with the given activation.
-func fixtureMLP(t *testing.T, a fixture.Arrays, act layers.Activation, dt tensor.Dtype) layers.Sequential {
-	t.Helper()
-	var net layers.Sequential
-	for i := 1; a.Has(fmt.Sprint("W", i)); i++ {
-		if i > 1 {
-			net = append(net, act)
-		}
-		w, b := fmt.Sprint("W", i), fmt.Sprint("b", i)
-		net = append(net, layers.Dense{
-			W: &graph.Param{Name: w, Value: graph.Convert(a.Dense(t, w), dt)},
-			B: &graph.Param{Name: b, Value: graph.Convert(a.Dense(t, b), dt)},
-		})
-	}
-	return net
-}
-
 // tolerances are relative to the largest element.
 var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-4}
-
-// evaluate compiles and runs a graph and returns the values of the nodes.
-func evaluate(t *testing.T, b *graph.Builder, nodes ...*graph.Node) [][]float64 {
-	t.Helper()
-	p, err := graph.Compile(b, nodes, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
-	out := make([][]float64, len(nodes))
-	for i, n := range nodes {
-		out[i] = graph.Floats(p.Value(n))
-	}
-	return out
-}
 
 // jacobianRows joins the rows of all parameters: [rows, P] row-major.
 func jacobianRows(t *testing.T, b *graph.Builder, parts []*graph.Node) []float64 {
 	t.Helper()
-	vals := evaluate(t, b, parts...)
+	vals := small.Values(t, b, parts...)
 	var out []float64
 	for r := range parts[0].Shape()[0] {
 		for i, p := range parts {
@@ -73,8 +40,8 @@ func TestFixtureJacobian(t *testing.T) {
 		for act, key := range acts {
 			for _, v := range variants {
 				b := graph.NewBuilder(v.dt)
-				x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
-				k := jacobian.NTK{Net: fixtureMLP(t, a, act, v.dt), Dense: v.alg}
+				x := small.Given(b, "X", graph.Convert(a.Dense(t, "X"), v.dt))
+				k := jacobian.NTK{Net: small.Numbered(t, a, act, v.dt), Dense: v.alg}
 				fixture.Close(t, fmt.Sprint(name, " ", key, " ", v), jacobianRows(t, b, k.Rows(b, x)), a.Floats(t, key), tolerances[v.dt])
 			}
 		}
@@ -99,18 +66,18 @@ func TestFixtureKernels(t *testing.T) {
 		a := fixture.Load(t, c.name)
 		for _, v := range variants {
 			b := graph.NewBuilder(v.dt)
-			x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
-			z := b.Param(&graph.Param{Name: "Z", Value: graph.Convert(a.Dense(t, "Z"), v.dt)})
+			x := small.Given(b, "X", graph.Convert(a.Dense(t, "X"), v.dt))
+			z := small.Given(b, "Z", graph.Convert(a.Dense(t, "Z"), v.dt))
 			class := classes(t, a, z.Shape()[0])
-			k := jacobian.NTK{Net: fixtureMLP(t, a, c.act, v.dt), Dense: v.alg}
+			k := jacobian.NTK{Net: small.Numbered(t, a, c.act, v.dt), Dense: v.alg}
 			s2 := math.Pow(a.Scalar(t, "sigma0"), 2)
-			got := evaluate(t, b, b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
+			got := small.Values(t, b, b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
 			for i, key := range []string{"Kx", "Kxz", "Kz"} {
 				fixture.Close(t, fmt.Sprint(c.name, " ", key, " ", v), got[i], a.Floats(t, c.pre+key), tolerances[v.dt])
 			}
 			if a.Has("wrong_appendix_ntk_XZ") {
 				wrong := a.Floats(t, "wrong_appendix_ntk_XZ")
-				if got := evaluate(t, b, k.Cross(b, x, z, class))[0]; fixture.RelErr(got, wrong) < 1e-2 {
+				if got := small.Values(t, b, k.Cross(b, x, z, class))[0]; fixture.RelErr(got, wrong) < 1e-2 {
 					t.Errorf("%s: the kernel is the one of the paper's appendix, which is wrong", c.name)
 				}
 			}

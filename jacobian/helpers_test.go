@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
 )
@@ -58,17 +59,9 @@ func near(t rapid.TB, what string, got, want []float64, tol float64) {
 	}
 }
 
-func normal(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
-}
-
 // leaf draws a parameter that stands for inputs.
 func leaf(rng *rand.Rand, name string, dt tensor.Dtype, shape ...int) *graph.Param {
-	return graph.NewParam(name, normal(rng, tensor.Shape(shape).TotalSize()), dt, shape...)
+	return graph.NewParam(name, fixture.Normal(rng, tensor.Shape(shape).TotalSize()), dt, shape...)
 }
 
 func dot(u, v []float64) float64 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers/layertest"
 	"gorgonia.org/tensor"
@@ -20,15 +21,15 @@ func TestFixtureImages(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", v), func(t *testing.T) {
 				a, net := layertest.Images(t, name, v.dt)
 				b := graph.NewBuilder(v.dt)
-				x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
-				z := b.Param(&graph.Param{Name: "Z", Value: graph.Convert(a.Dense(t, "Z"), v.dt)})
+				x := small.Given(b, "X", graph.Convert(a.Dense(t, "X"), v.dt))
+				z := small.Given(b, "Z", graph.Convert(a.Dense(t, "Z"), v.dt))
 				class := classes(t, a, z.Shape()[0])
 				k := jacobian.NTK{Net: net, Dense: v.alg}
 				if a.Has("J_X") {
 					fixture.Close(t, "J_X", jacobianRows(t, b, k.Rows(b, x)), layertest.Columns(t, net, a.Floats(t, "J_X")), tolerances[v.dt])
 				}
 				s2 := math.Pow(a.Scalar(t, "sigma0"), 2)
-				got := evaluate(t, b, net.Forward(b, x), b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
+				got := small.Values(t, b, net.Forward(b, x), b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
 				for i, key := range []string{"g_X", "Kx", "Kxz", "Kz"} {
 					fixture.Close(t, key, got[i], a.Floats(t, key), tolerances[v.dt])
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
@@ -60,7 +61,7 @@ func TestVariances(t *testing.T) {
 			k, x := jacobian.NTK{Net: net, Dense: alg}, b.Param(leaf(rand.New(rand.NewPCG(1, 2)), "X", tensor.Float64, 3, inputs))
 			var nodes []*node
 			for i, v := range []*node{k.Variances(b, x), b.Diag(k.Diag(b, x))} {
-				weights := b.Const(fmt.Sprint("weights ", i), normal(rand.New(rand.NewPCG(5, 6)), 3*c), 3, c)
+				weights := b.Const(fmt.Sprint("weights ", i), fixture.Normal(rand.New(rand.NewPCG(5, 6)), 3*c), 3, c)
 				nodes = append(nodes, v, graph.Grad(b, b.Sum(b.Mul(v, weights)), x)[0])
 			}
 			v := compile(t, b, nodes...).run(t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
@@ -55,7 +56,7 @@ func (p *problem) functional(t rapid.TB, b *builder, alg bool) []*node {
 	}
 	sum := b.Sum(b.Fill(0, 1))
 	for i, n := range blocks {
-		weights := b.Const(fmt.Sprint("weights ", i), normal(rng, n.Shape().TotalSize()), n.Shape()...)
+		weights := b.Const(fmt.Sprint("weights ", i), fixture.Normal(rng, n.Shape().TotalSize()), n.Shape()...)
 		sum = b.Add(sum, b.Sum(b.Mul(n, weights)))
 	}
 	return append(blocks, sum, graph.Grad(b, sum, b.Param(p.z))[0])
@@ -181,7 +182,7 @@ func (p *problem) check(t rapid.TB) [][]float64 {
 func (p *problem) slope(t rapid.TB, m machine) (slope, dir []float64) {
 	t.Helper()
 	z := p.z.Floats()
-	dir = normal(rand.New(rand.NewPCG(2, 2)), len(z))
+	dir = fixture.Normal(rand.New(rand.NewPCG(2, 2)), len(z))
 	move := func(h float64) {
 		for i := range z {
 			p.z.Set(i, z[i]+h*dir[i])

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 // TestCopy: a copy computes what the network computes, in training too, until its own arrays
@@ -15,7 +16,7 @@ func TestCopy(t *testing.T) {
 	norm := NewBatchNorm("norm", 3, tensor.Float64)
 	State(norm)[0].Set(1, 0.4)
 	net := Sequential{NewConv2D("conv", 2, 3, 3, 1, 1, tensor.Float64, newRand(1)), norm, Residual{Inner: Activation("tanh")}}
-	c, x := NewCopy(net), arrayOf(tensor.Float64, normal(newRand(2), 4*2*3*3), 4, 2, 3, 3)
+	c, x := NewCopy(net), arrayOf(tensor.Float64, fixture.Normal(newRand(2), 4*2*3*3), 4, 2, 3, 3)
 	want := forward(t, net, x)
 	if got := forward(t, c, x); !slices.Equal(got, want) {
 		t.Errorf("copy %v, want %v", got, want)

@@ -53,15 +53,6 @@ func floats(d *tensor.Dense) []float64 {
 	return out
 }
 
-// normal returns n standard normal numbers.
-func normal(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
-}
-
 // forward returns net(x) through a compiled graph, row-major.
 func forward(t testing.TB, net Network, x *tensor.Dense) []float64 {
 	t.Helper()

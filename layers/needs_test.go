@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 // affineLayers are all layers with weights that methods draw or bound, with examples of a shape.
@@ -33,7 +34,7 @@ func made(t *testing.T, l Layer, in []int) Network {
 		t.Fatal(err)
 	}
 	for k, p := range net.Params() {
-		for i, v := range normal(newRand(uint64(k+2)), p.Value.Size()) {
+		for i, v := range fixture.Normal(newRand(uint64(k+2)), p.Value.Size()) {
 			p.Set(i, v)
 		}
 	}
@@ -79,8 +80,8 @@ func TestAffine(t *testing.T) {
 			w, bias := l.Weights()
 			shape := append([]int{2}, c.in...)
 			b, n := graph.NewBuilder(tensor.Float64), tensor.Shape(shape).TotalSize()
-			x, z := b.Const("x", normal(newRand(7), n), shape...), b.Const("z", normal(newRand(8), n), shape...)
-			v := b.Const("v", normal(newRand(9), w.Value.Size()), w.Value.Shape()...)
+			x, z := b.Const("x", fixture.Normal(newRand(7), n), shape...), b.Const("z", fixture.Normal(newRand(8), n), shape...)
+			v := b.Const("v", fixture.Normal(newRand(9), w.Value.Size()), w.Value.Shape()...)
 			own := b.Param(w)
 			linear := l.Apply(b, x, own, nil)
 			nodes := []*graph.Node{
@@ -111,7 +112,7 @@ func TestApplyEach(t *testing.T) {
 			w, _ := l.Weights()
 			const batch = 3
 			n, size := tensor.Shape(c.in).TotalSize(), w.Value.Size()
-			x, all := normal(newRand(3), batch*n), normal(newRand(4), batch*size)
+			x, all := fixture.Normal(newRand(3), batch*n), fixture.Normal(newRand(4), batch*size)
 			b := graph.NewBuilder(tensor.Float64)
 			y := l.ApplyEach(b, b.Const("x", x, append([]int{batch}, c.in...)...), b.Const("w", all, append([]int{batch}, w.Value.Shape()...)...))
 			nodes := []*graph.Node{y}
@@ -141,7 +142,7 @@ func TestFilters(t *testing.T) {
 		l := made(t, c.layer, c.in).(Filtering)
 		w, _ := l.Weights()
 		b, n := graph.NewBuilder(tensor.Float64), tensor.Shape(c.in).TotalSize()
-		x := normal(newRand(5), n)
+		x := fixture.Normal(newRand(5), n)
 		m := l.Filters(b, b.Param(w))
 		got := valuesOf(t, b, b.MatMul(b.Const("row", x, 1, n), m, false, true), l.Apply(b, b.Const("x", x, append([]int{1}, c.in...)...), b.Param(w), nil))
 		closeTo(t, KindOf(c.layer), got[0], got[1])
@@ -156,7 +157,7 @@ func TestThrough(t *testing.T) {
 		"list": Sequential{a, Activation("tanh"), c}, "residual": Residual{Inner: Sequential{a, c}, Shortcut: s}, "identity": Residual{Inner: a},
 	} {
 		b := graph.NewBuilder(tensor.Float64)
-		x := b.Const("x", normal(newRand(4), 6), 2, 3)
+		x := b.Const("x", fixture.Normal(newRand(4), 6), 2, 3)
 		var seen []*graph.Param
 		y := net.Through(b, x, func(part Network, x *graph.Node) *graph.Node {
 			seen = append(seen, part.Params()...)
@@ -230,7 +231,7 @@ func TestNormalise(t *testing.T) {
 	net := made(t, LayerNorm{Eps: 0.01}, []int{4})
 	gamma, beta := net.(Normaliser).Scale()
 	b := graph.NewBuilder(tensor.Float64)
-	x := b.Const("x", normal(newRand(6), 12), 3, 4)
+	x := b.Const("x", fixture.Normal(newRand(6), 12), 3, 4)
 	got := valuesOf(t, b, Normalise(b, x, gamma, beta, 0.01), net.Forward(b, x))
 	if !slices.Equal(got[0], got[1]) {
 		t.Errorf("%v, want %v", got[0], got[1])

@@ -72,7 +72,7 @@ func TestMLPForward(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x := arrayOf(dt, normal(newRand(2), 6*5), 6, 5)
+				x := arrayOf(dt, fixture.Normal(newRand(2), 6*5), 6, 5)
 				want := naiveMLP(net.Params(), naiveActivations[a], floats(x))
 				fixture.Close(t, "outputs", forward(t, net, x), want, tol[dt])
 			})
@@ -162,9 +162,9 @@ func TestSequentialSharesLayers(t *testing.T) {
 	if want := []string{"d.weight", "d.bias", "e.weight", "e.bias"}; !slices.Equal(names, want) {
 		t.Fatalf("parameters %q, want %q", names, want)
 	}
-	x, ct := arrayOf(tensor.Float64, normal(rng, 12), 3, 4), normal(rng, 6)
+	x, ct := arrayOf(tensor.Float64, fixture.Normal(rng, 12), 3, 4), fixture.Normal(rng, 6)
 	for _, p := range net.Params() {
-		dir := normal(rng, p.Value.Size())
+		dir := fixture.Normal(rng, p.Value.Size())
 		b := graph.NewBuilder(tensor.Float64)
 		in := b.Input("x", 3, 4)
 		loss := b.Sum(b.Mul(net.Forward(b, in), b.Const("ct", ct, 3, 2)))
@@ -198,7 +198,7 @@ func dot(a, b []float64) float64 {
 func TestResidual(t *testing.T) {
 	d := NewDense("d", 3, 3, tensor.Float64, newRand(8))
 	net := Residual{Inner: Sequential{d, Activation("relu")}}
-	x := arrayOf(tensor.Float64, normal(newRand(9), 6), 2, 3)
+	x := arrayOf(tensor.Float64, fixture.Normal(newRand(9), 6), 2, 3)
 	want := floats(x)
 	for i, y := range naiveDense(floats(x), floats(d.W.Value), floats(d.B.Value)) {
 		want[i] += max(y, 0)

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/npy"
 )
 
@@ -83,7 +84,7 @@ func testNet(t testing.TB, seed uint64) Sequential {
 		t.Fatal(err)
 	}
 	for _, p := range Arrays(net) {
-		for i, v := range normal(newRand(seed+uint64(len(p.Name))), p.Value.Size()) {
+		for i, v := range fixture.Normal(newRand(seed+uint64(len(p.Name))), p.Value.Size()) {
 			p.Value.Float64s()[i] = v
 		}
 	}

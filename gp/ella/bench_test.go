@@ -10,8 +10,8 @@ import (
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -110,8 +110,8 @@ func BenchmarkResNet20(b *testing.B) {
 	for i := range labels {
 		labels[i] = i % 10
 	}
-	y := graph.Convert(oneHot(labels, 10), tensor.Float32)
-	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, tensor.Float32, n, 3, 32, 32), Y: y}}
+	y := small.OneHot(labels, 10, tensor.Float32)
+	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: small.Normal(rng, tensor.Float32, n, 3, 32, 32), Y: y}}
 	s := Settings{Points: 100, PriorStd: 0.2, PointOutput: "random", Rank: 20}
 	at := s.draw(p, 1)
 	b.Run("kernel", func(b *testing.B) {
@@ -130,7 +130,7 @@ func BenchmarkResNet20(b *testing.B) {
 	x := data.TakeRows(p.Train.X, at100())
 	b.Run("predict", func(b *testing.B) {
 		for b.Loop() {
-			predict(b, q, x)
+			small.Predict(b, q, x)
 		}
 	})
 }

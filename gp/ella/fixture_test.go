@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers/layertest"
 	"gorgonia.org/tensor"
 )
@@ -28,7 +29,7 @@ type part struct {
 
 func loadPart(t *testing.T, a fixture.Arrays, prefix string) part {
 	f := part{Arrays: a.Part(prefix), prefix: prefix}
-	f.p.Net = published(t, a, prefix)
+	f.p.Net = small.Published(t, f.Part("net."), tensor.Float64)
 	f.p.Train = f.examples(t, "X", "y")
 	held := f.examples(t, "Xv", "yv")
 	f.p.Validation = &held
@@ -46,7 +47,7 @@ func (f part) examples(t *testing.T, x, y string) gp.Examples {
 	if f.prefix != "cls_" {
 		return gp.Examples{X: f.Dense(t, x), Y: f.Dense(t, y)}
 	}
-	return gp.Examples{X: f.Dense(t, x), Y: oneHot(f.Ints(t, y), f.Dense(t, "g_X").Shape()[1])}
+	return gp.Examples{X: f.Dense(t, x), Y: small.OneHot(f.Ints(t, y), f.Dense(t, "g_X").Shape()[1], tensor.Float64)}
 }
 
 // eachPart runs a test for each part of ella_reg.
@@ -122,7 +123,7 @@ func TestFixturePosterior(t *testing.T) {
 			g[i] *= s[i/len(s)]
 		}
 		fixture.Close(t, "G", g, f.Floats(t, "G"), 1e-7)
-		mean, cov := predict(t, q, f.Dense(t, "Xt"))
+		mean, cov := small.Moments(t, q, f.Dense(t, "Xt"))
 		fixture.Close(t, "g_Xt", mean, f.Floats(t, "g_Xt"), 1e-12)
 		fixture.Close(t, "f_cov", cov, f.Floats(t, "f_cov"), 1e-9)
 		if f.Has("pred_var") {
@@ -187,7 +188,7 @@ func TestFixtureEarlyStopping(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, cov := predict(t, fit.Posterior, f.Dense(t, "Xt"))
+		_, cov := small.Moments(t, fit.Posterior, f.Dense(t, "Xt"))
 		fixture.Close(t, "es_f_cov", cov, f.Floats(t, "es_f_cov"), 1e-9)
 	})
 }
@@ -235,10 +236,10 @@ func TestFixtureLimits(t *testing.T) {
 			t.Fatalf("%d directions, want %d", q.Rank(), s.Rank)
 		}
 		const tol = 1e-6 // of directions with eigenvalues of 1e-9 of the largest
-		_, cov := predict(t, q, f.p.Train.X)
+		_, cov := small.Moments(t, q, f.p.Train.X)
 		fixture.Close(t, "lla_f_cov_X", cov, f.Floats(t, "lla_f_cov_X"), tol)
 		x := f.Dense(t, "Xt")
-		_, cov = predict(t, q, x)
+		_, cov = small.Moments(t, q, x)
 		fixture.Close(t, "lim_f_cov_Xt", cov, f.Floats(t, "lim_f_cov_Xt"), tol)
 		sum := slices.Clone(cov)
 		for i, v := range missing(t, f.p, q, x) {
@@ -274,7 +275,7 @@ func TestFixtureKernelForm(t *testing.T) {
 		if q.Rank() != s.Rank {
 			t.Fatalf("%d directions, want %d", q.Rank(), s.Rank)
 		}
-		_, cov := predict(t, q, f.Dense(t, "Xt"))
+		_, cov := small.Moments(t, q, f.Dense(t, "Xt"))
 		fixture.Close(t, "nocut_f_cov", cov, f.Floats(t, "nocut_f_cov"), 1e-7)
 	})
 }
@@ -285,7 +286,7 @@ func TestFixtureElla(t *testing.T) {
 	a := fixture.Load(t, "ella")
 	noise := a.Scalar(t, "reg_sigma")
 	p := gp.Problem{
-		Net: numbered(t, a, "reg_"), Train: gp.Examples{X: a.Dense(t, "reg_X"), Y: a.Dense(t, "reg_y")},
+		Net: small.Numbered(t, a.Part("reg_"), "tanh", tensor.Float64), Train: gp.Examples{X: a.Dense(t, "reg_X"), Y: a.Dense(t, "reg_y")},
 		Likelihood: likelihood.NewGaussian(noise*noise, tensor.Float64),
 	}
 	rows := a.Ints(t, "reg_idx")
@@ -300,7 +301,7 @@ func TestFixtureEllaClasses(t *testing.T) {
 	labels := a.Ints(t, "cls_y")
 	c := len(a.Floats(t, fmt.Sprint("cls_b", 3)))
 	p := gp.Problem{
-		Net: numbered(t, a, "cls_"), Train: gp.Examples{X: a.Dense(t, "cls_X"), Y: oneHot(labels, c)}, Likelihood: likelihood.Softmax{},
+		Net: small.Numbered(t, a.Part("cls_"), "tanh", tensor.Float64), Train: gp.Examples{X: a.Dense(t, "cls_X"), Y: small.OneHot(labels, c, tensor.Float64)}, Likelihood: likelihood.Softmax{},
 	}
 	rows := a.Ints(t, "cls_idx")
 	var own []int
@@ -327,7 +328,7 @@ func TestFixtureEllaClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cov := predict(t, fit.Posterior, x)
+	_, cov := small.Moments(t, fit.Posterior, x)
 	fixture.Close(t, "cls_f_var_partial_scaledprior", cov, a.Floats(t, "cls_f_var_partial_scaledprior"), 1e-9)
 	if e := fixture.RelErr(cov, a.Floats(t, "cls_f_var_partial_fullprior")); e < 1e-3 {
 		t.Errorf("the covariance is that with the whole prior, up to %g", e)
@@ -348,7 +349,7 @@ func checkElla(t *testing.T, a fixture.Arrays, prefix string, p gp.Problem, s Se
 	eig := a.Floats(t, prefix+"eig"+suffix)
 	tol := max(1e-10, 1e-14*eig[0]/eig[len(eig)-1])
 	fixture.Close(t, prefix+"eig"+suffix, b.spectrum.values, eig, 1e-12)
-	_, cov := predict(t, fit.Posterior, x)
+	_, cov := small.Moments(t, fit.Posterior, x)
 	fixture.Close(t, prefix+"f_var"+suffix, cov, a.Floats(t, prefix+"f_var"+suffix), tol)
 	if suffix == "" {
 		d := slices.Clone(fit.Posterior.(*posterior).precision.d)

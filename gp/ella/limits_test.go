@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -29,7 +30,7 @@ var tasks = map[string]struct {
 func eachTask(t *testing.T, test func(t *testing.T, p gp.Problem, s Settings)) {
 	for name, c := range tasks {
 		t.Run(name, func(t *testing.T) {
-			p := newProblem(t, 3, tensor.Float64, 12, 14, c.outputs, c.classes)
+			p := small.Problem(t, 3, tensor.Float64, 12, 14, c.outputs, c.classes)
 			s := Settings{PriorStd: 0.8}
 			if !c.classes {
 				s.NoiseStd = 0.3
@@ -122,7 +123,7 @@ func TestAllDirections(t *testing.T) {
 			at.output = append(at.output, rng.IntN(at.outputs))
 		}
 		s.Rank = 6
-		x := normal(rng, tensor.Float64, 4, 2)
+		x := small.Normal(rng, tensor.Float64, 4, 2)
 		train, probe, z := jacobians(t, p, x, at)
 		kz, kxz, knz := prior(s, z, z), prior(s, probe, z), prior(s, train, z)
 		var sum mat.Dense
@@ -140,7 +141,7 @@ func TestIsLLAAtTrainingInputs(t *testing.T) {
 	eachTask(t, func(t *testing.T, p gp.Problem, s Settings) {
 		at := allPairs(p)
 		s.Rank = at.n()
-		x := normal(rand.New(rand.NewPCG(8, 2)), tensor.Float64, 4, 2)
+		x := small.Normal(rand.New(rand.NewPCG(8, 2)), tensor.Float64, 4, 2)
 		train, probe, _ := jacobians(t, p, x, at)
 		q := fitPoints(t, p, s, at)
 		joint(t, "at the training inputs", q, p.Train.X, lla(t, p, s, train, train), 1e-7)
@@ -168,7 +169,7 @@ func lla(t *testing.T, p gp.Problem, s Settings, train, at *mat.Dense) *mat.Dens
 
 // TestWithoutData: noise that drowns the data leaves the prior of the directions, σ₀² φ φᵀ.
 func TestWithoutData(t *testing.T) {
-	p := newProblem(t, 4, tensor.Float64, 20, 6, 2, false)
+	p := small.Problem(t, 4, tensor.Float64, 20, 6, 2, false)
 	s := Settings{PriorStd: 1.7, NoiseStd: 1e9, Rank: 4}
 	q := fitPoints(t, p, s, allPairs(p))
 	phi := mat.NewDense(2*9, 4, featuresOf(t, q.Features, p.Validation.X))
@@ -178,16 +179,16 @@ func TestWithoutData(t *testing.T) {
 // TestOrderOfPoints: the covariance does not depend on the order of the points, nor on the
 // signs of the eigenvectors.
 func TestOrderOfPoints(t *testing.T) {
-	p := newProblem(t, 5, tensor.Float64, 30, 8, 3, true)
+	p := small.Problem(t, 5, tensor.Float64, 30, 8, 3, true)
 	s, rows, output := Settings{PriorStd: 0.6, Rank: 5}, rand.New(rand.NewPCG(1, 3)).Perm(30)[:20], make([]int, 20)
 	for i := range output {
 		output[i] = i % 3
 	}
-	_, want := predict(t, fitPoints(t, p, s, pointsAt(p, rows, output)), p.Validation.X)
+	_, want := small.Moments(t, fitPoints(t, p, s, pointsAt(p, rows, output)), p.Validation.X)
 	slices.Reverse(rows)
 	slices.Reverse(output)
 	q := fitPoints(t, p, s, pointsAt(p, rows, output))
-	_, got := predict(t, q, p.Validation.X)
+	_, got := small.Moments(t, q, p.Validation.X)
 	fixture.Close(t, "points in another order", got, want, 1e-9)
 
 	v := slices.Clone(q.V.Float64s())
@@ -200,7 +201,7 @@ func TestOrderOfPoints(t *testing.T) {
 	if err := turned.finish(); err != nil {
 		t.Fatal(err)
 	}
-	_, got = predict(t, turned, p.Validation.X)
+	_, got = small.Moments(t, turned, p.Validation.X)
 	fixture.Close(t, "a direction turned round", got, want, 1e-9)
 }
 
@@ -208,7 +209,7 @@ func TestOrderOfPoints(t *testing.T) {
 // Jacobian times them, in both element types.
 func TestDirections(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-10, tensor.Float32: 1e-3} {
-		p := newProblem(t, 6, dt, 25, 8, 2, false)
+		p := small.Problem(t, 6, dt, 25, 8, 2, false)
 		at := allPairs(p)
 		f := begun(t, p, Settings{PriorStd: 1, NoiseStd: 0.3, Rank: 6}, at)
 		n, v := width(p.Net), graph.Floats(f.v)
@@ -234,7 +235,7 @@ func TestDirections(t *testing.T) {
 // TestMiniBatches: the curvature is the same in whatever parts the rows come. The
 // limit of the curvature with all rows seen is the curvature of one pass.
 func TestMiniBatches(t *testing.T) {
-	p := newProblem(t, 7, tensor.Float64, 250, 6, 3, true)
+	p := small.Problem(t, 7, tensor.Float64, 250, 6, 3, true)
 	at := pointsAt(p, []int{1, 5, 9, 13, 200}, []int{0, 1, 2, 1, 0})
 	s := Settings{PriorStd: 1, Rank: 5}
 	whole := begun(t, p, s, at)
@@ -286,7 +287,7 @@ func TestPrecision(t *testing.T) {
 
 // TestOverflow: a row whose features overflow is an error, not a posterior of NaN.
 func TestOverflow(t *testing.T) {
-	p := newProblem(t, 7, tensor.Float64, 300, 6, 2, false)
+	p := small.Problem(t, 7, tensor.Float64, 300, 6, 2, false)
 	p.Net = layers.NewDense("line", 2, 2, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	p.Train.X.Float64s()[2*150] = 1e200
 	f := begun(t, p, Settings{PriorStd: 1, NoiseStd: 0.3, Rank: 3}, pointsAt(p, []int{1, 2, 3, 4}, []int{0, 1, 0, 1}))

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -105,7 +106,7 @@ func TestLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, want := predict(t, f.Posterior, p.Probe)
+		_, want := small.Moments(t, f.Posterior, p.Probe)
 		tight, worked := 0, 0
 		for limit := int64(1 << 10); limit < 1<<24; limit *= 2 {
 			f, err := fit(limit)
@@ -121,7 +122,7 @@ func TestLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 			worked++
-			_, got := predict(t, f.Posterior, p.Probe)
+			_, got := small.Moments(t, f.Posterior, p.Probe)
 			fixture.Close(t, fmt.Sprint(p.Name, " within ", graph.Bytes(limit)), got, want, 100*tolerance(p.Dtype()))
 		}
 		if tight == 0 || worked < 5 {
@@ -132,11 +133,11 @@ func TestLimit(t *testing.T) {
 
 // TestPlanIsMeasured: the heap that blocks of the kernel take is what was planned.
 func TestPlanIsMeasured(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 2000, 100, 3, true)
+	p := small.Problem(t, 1, tensor.Float64, 2000, 100, 3, true)
 	s := Settings{Points: 1000, PointOutput: "label"}
 	at := s.draw(p, 1)
 	x := at.inputs(at.picked(p.Net))
-	before := liveHeap()
+	before := small.LiveHeap()
 	g, plan, err := planBlocks(at.picked(p.Net), x, 600)
 	if err == nil {
 		err = g.compile()
@@ -144,18 +145,11 @@ func TestPlanIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := float64(liveHeap() - before)
+	got := float64(small.LiveHeap() - before)
 	runtime.KeepAlive(g)
 	if want := float64(plan); got < want/1.25 || got > want*1.25 {
 		t.Errorf("blocks take %s, %s were planned", graph.Bytes(int64(got)), graph.Bytes(plan))
 	}
-}
-
-func liveHeap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // TestStartsOf: blocks cover all rows and end with the last.
@@ -192,7 +186,7 @@ func TestHalved(t *testing.T) {
 
 // TestEndedContext: each part of a fit ends with its context.
 func TestEndedContext(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 30, 4, 2, false)
+	p := small.Problem(t, 1, tensor.Float64, 30, 4, 2, false)
 	at := allPairs(p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -207,7 +201,7 @@ func TestEndedContext(t *testing.T) {
 
 // TestJointMemory: a joint covariance beyond the limit is refused.
 func TestJointMemory(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 30, 4, 2, false)
+	p := small.Problem(t, 1, tensor.Float64, 30, 4, 2, false)
 	q := fitPoints(t, p, Settings{PriorStd: 1, NoiseStd: 0.3, Rank: 3}, allPairs(p))
 	q.Limit = 8 * 60 * (60 + 3)
 	if _, _, err := q.Joint(t.Context(), p.Train.X); err != nil {
@@ -222,7 +216,7 @@ func TestJointMemory(t *testing.T) {
 
 // TestValidationMemory: the features of the validation rows count.
 func TestValidationMemory(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 30, 4, 2, false)
+	p := small.Problem(t, 1, tensor.Float64, 30, 4, 2, false)
 	many := gp.Examples{X: data.TakeRows(p.Train.X, make([]int, 5000)), Y: data.TakeRows(p.Train.Y, make([]int, 5000))}
 	s := Settings{Points: 10, Rank: 3, PriorStd: 1}
 	limit := heldOutBytes(5000, 2, 3)

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -16,7 +17,7 @@ func TestPassesAreFit(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, classes := range []bool{false, true} {
 			for _, search := range []bool{false, true} {
-				all := newProblem(t, 2, dt, 150, 6, 3, classes)
+				all := small.Problem(t, 2, dt, 150, 6, 3, classes)
 				var first []int
 				for i := range 40 {
 					first = append(first, i)
@@ -29,14 +30,14 @@ func TestPassesAreFit(t *testing.T) {
 				before.Train = all.Train.Rows(first)
 				what := fmt.Sprint(dt, ", classes ", classes, ", search ", search)
 				want := fitPoints(t, all, s, at)
-				mean, cov := predict(t, want, probe)
+				mean, cov := small.Moments(t, want, probe)
 				q := fitPoints(t, before, s, at)
-				_, wide := predict(t, q, probe)
+				_, wide := small.Moments(t, q, probe)
 				f, err := gptest.Passes(t.Context(), q, all.Likelihood, all.Train, 33, all.Validation)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, c := predict(t, f.Posterior.(*posterior), probe)
+				m, c := small.Moments(t, f.Posterior.(*posterior), probe)
 				fixture.Close(t, what+": mean", m, mean, 0)
 				fixture.Close(t, what+": covariance", c, cov, 1e-10)
 				if fixture.RelErr(wide, cov) < 0.01 {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/along"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -20,7 +20,7 @@ import (
 
 // TestDefaults: the default settings are the settings of the publications.
 func TestDefaults(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 20, 4, 3, true)
+	p := small.Problem(t, 1, tensor.Float64, 20, 4, 3, true)
 	s, err := Settings{}.complete(p)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestDefaults(t *testing.T) {
 
 // TestRefused: settings that contradict each other or the problem are named.
 func TestRefused(t *testing.T) {
-	classes, numbers := newProblem(t, 1, tensor.Float64, 20, 4, 3, true), newProblem(t, 1, tensor.Float64, 20, 4, 2, false)
+	classes, numbers := small.Problem(t, 1, tensor.Float64, 20, 4, 3, true), small.Problem(t, 1, tensor.Float64, 20, 4, 2, false)
 	without := numbers
 	without.Validation = nil
 	for want, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestRefused(t *testing.T) {
 
 // TestCandidates: what is given is kept, what is not is tried, if there are validation rows.
 func TestCandidates(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 20, 4, 2, false) // of the residual 0.3
+	p := small.Problem(t, 1, tensor.Float64, 20, 4, 2, false) // of the residual 0.3
 	without := p
 	without.Validation = nil
 	for name, c := range map[string]struct {
@@ -90,7 +90,7 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	classes := newProblem(t, 1, tensor.Float64, 20, 4, 3, true)
+	classes := small.Problem(t, 1, tensor.Float64, 20, 4, 3, true)
 	if got := (&Settings{PriorGrid: []float64{1, 2}}).candidates(classes); !slices.Equal(got, []gp.Candidate{{Prior: 1, Noise: 1}, {Prior: 2, Noise: 1}}) {
 		t.Errorf("classes: %v", got)
 	}
@@ -99,7 +99,7 @@ func TestCandidates(t *testing.T) {
 // TestDraw: points are different training rows, with their labels or random outputs, which
 // all occur; balanced ones are as many for each class as there are.
 func TestDraw(t *testing.T) {
-	p := newProblem(t, 2, tensor.Float32, 300, 4, 3, true)
+	p := small.Problem(t, 2, tensor.Float32, 300, 4, 3, true)
 	labels := p.Train.Labels()
 	row := func(z *tensor.Dense, i int) [2]float32 { return [2]float32(z.Float32s()[2*i : 2*i+2]) }
 	label := map[[2]float32]int{}
@@ -154,58 +154,15 @@ func counts(labels []int) []int {
 // TestFoundOnValidation: the candidate that a fit chooses is the best of fits with each of
 // them given.
 func TestFoundOnValidation(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 60, 6, 2, false)
-	grid, s := []float64{0.05, 0.5, 5}, Settings{Points: 20, Rank: 8}
-	fit := func(s Settings) *gp.Fitted {
-		f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	s.PriorGrid = grid
-	found := fit(s)
-	s.PriorGrid = nil
-	best, at := math.Inf(1), gp.Candidate{}
-	for _, prior := range grid {
-		for _, noise := range gp.LogSpaced(0.075, 1.2, 9) {
-			s.PriorStd, s.NoiseStd = prior, noise
-			f := fit(s)
-			if nll := validationNLL(t, p, f); nll < best {
-				best, at = nll, gp.Candidate{Prior: prior, Noise: noise}
-			}
-		}
-	}
-	if found.Record.PriorStds[0] != at.Prior || math.Abs(math.Sqrt(found.NoiseVariance)-at.Noise) > 1e-12 {
-		t.Errorf("σ₀ %g and σ² %g, want %+v", found.Record.PriorStds, found.NoiseVariance, at)
-	}
-	if got := factOf(found, "validation NLL"); math.Abs(got-best) > 1e-9 {
-		t.Errorf("validation NLL %g, want %g", got, best)
-	}
-}
-
-// validationNLL returns the NLL of f's predictions of p's validation rows, each output by itself.
-func validationNLL(t *testing.T, p gp.Problem, f *gp.Fitted) float64 {
-	mean, cov := predict(t, f.Posterior, p.Validation.X)
-	c, y, sum := p.Outputs(), graph.Floats(p.Validation.Y), 0.0
-	lik := likelihood.NewGaussian(f.NoiseVariance, tensor.Float64)
-	for i := range mean {
-		sum -= lik.LogPredictive(y[i:i+1], mean[i:i+1], []float64{cov[i*c+i%c]})
-	}
-	return sum / float64(p.Validation.N())
-}
-
-func factOf(f *gp.Fitted, name string) float64 {
-	i := slices.IndexFunc(f.Record.Facts, func(g gp.Fact) bool { return g.Name == name })
-	if i < 0 {
-		return math.NaN()
-	}
-	return f.Record.Facts[i].Value
+	p := small.Problem(t, 9, tensor.Float64, 60, 6, 2, false)
+	small.FoundOnValidation(t, p, func(grid []float64, prior, noise float64) gp.Settings {
+		return &Settings{Points: 20, Rank: 8, PriorGrid: grid, PriorStd: prior, NoiseStd: noise}
+	})
 }
 
 // TestRecord: facts, and notes where there are fewer points or directions than asked for.
 func TestRecord(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 30, 3, 1, false) // 13 weights
+	p := small.Problem(t, 9, tensor.Float64, 30, 3, 1, false) // 13 weights
 	f, err := (&Settings{PriorStd: 1, NoiseStd: 0.3}).Fit(t.Context(), p, gp.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -215,26 +172,26 @@ func TestRecord(t *testing.T) {
 		t.Errorf("record %+v", f.Record)
 	}
 	q := f.Posterior.(*posterior)
-	if k := factOf(f, "directions"); k != float64(q.Rank()) || k > 13 || k < 10 {
+	if k := small.Fact(f, "directions"); k != float64(q.Rank()) || k > 13 || k < 10 {
 		t.Errorf("%g directions", k)
 	}
-	if share := factOf(f, "share of the points' variance"); math.Abs(share-1) > 1e-9 {
+	if share := small.Fact(f, "share of the points' variance"); math.Abs(share-1) > 1e-9 {
 		t.Errorf("all directions have %g of the variance", share)
 	}
-	if e := factOf(f, "effective parameters"); !(e > 0 && e < 13) {
+	if e := small.Fact(f, "effective parameters"); !(e > 0 && e < 13) {
 		t.Errorf("%g effective parameters", e)
 	}
 	if f, err = (&Settings{PriorStd: 1, Points: 10, Rank: 2}).Fit(t.Context(), p, gp.Run{}); err != nil || f.Record.Notes != nil {
 		t.Errorf("record %+v, error %v", f.Record, err)
 	}
-	if share := factOf(f, "share of the points' variance"); !(share > 0.1 && share < 1) {
+	if share := small.Fact(f, "share of the points' variance"); !(share > 0.1 && share < 1) {
 		t.Errorf("two directions have %g of the variance", share)
 	}
 }
 
 // TestEndOfGrid: a note says that the best of a grid is its first or its last.
 func TestEndOfGrid(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 60, 6, 3, true)
+	p := small.Problem(t, 9, tensor.Float64, 60, 6, 3, true)
 	s, err := Settings{Points: 20, Rank: 8, PriorGrid: []float64{3, 1, 2}}.complete(p)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +212,7 @@ func TestEndOfGrid(t *testing.T) {
 // TestFlatNetwork: a network whose outputs do not change with its weights has no
 // directions, and says so.
 func TestFlatNetwork(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 30, 3, 1, false)
+	p := small.Problem(t, 9, tensor.Float64, 30, 3, 1, false)
 	p.Net = flat{p.Net}
 	_, err := (&Settings{PriorStd: 1}).Fit(t.Context(), p, gp.Run{})
 	if err == nil || !strings.Contains(err.Error(), "expected a positive number") {
@@ -272,7 +229,7 @@ func (f flat) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // TestInterrupted: a fit with early stopping that ends early returns the best state so far.
 func TestInterrupted(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 300, 6, 3, true)
+	p := small.Problem(t, 9, tensor.Float64, 300, 6, 3, true)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := Settings{PriorStd: 0.5, Points: 20, Rank: 4, EarlyStopping: true, CheckEvery: 50}
@@ -287,7 +244,7 @@ func TestInterrupted(t *testing.T) {
 	if q := f.Posterior.(*posterior); q.share != float64(f.Record.Rows)/300 {
 		t.Errorf("share %g of %d rows", q.share, f.Record.Rows)
 	}
-	mean, cov := predict(t, f.Posterior, p.Validation.X)
+	mean, cov := small.Moments(t, f.Posterior, p.Validation.X)
 	if len(mean) != 27 || len(cov) != 81 || !(cov[0] > 0) {
 		t.Errorf("%d means, %d covariances of which the first is %g", len(mean), len(cov), cov[0])
 	}
@@ -296,7 +253,7 @@ func TestInterrupted(t *testing.T) {
 // TestProgress: each part of the work is counted to its end, at last the rows, with the best
 // validation value once there is one. The memory is too small for all points at once.
 func TestProgress(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 250, 6, 3, true)
+	p := small.Problem(t, 9, tensor.Float64, 250, 6, 3, true)
 	var units []string
 	done, totals := map[string][]int{}, map[string]int{}
 	s := Settings{PriorStd: 0.5, Points: 60, Rank: 4, EarlyStopping: true, CheckEvery: 120}

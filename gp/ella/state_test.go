@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -17,7 +18,7 @@ import (
 // saved is a posterior of four directions and what a file holds of it.
 func saved(t *testing.T, dt tensor.Dtype) (gp.Problem, *posterior, *gptest.Saved) {
 	t.Helper()
-	p := newProblem(t, 11, dt, 40, 5, 3, true)
+	p := small.Problem(t, 11, dt, 40, 5, 3, true)
 	s := Settings{Points: 15, Rank: 4, PriorStd: 0.6, EarlyStopping: true, CheckEvery: 20}
 	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 2})
 	if err != nil {
@@ -55,8 +56,8 @@ func TestState(t *testing.T) {
 		if z, output := r.(*posterior).Points(); z != nil || output != nil {
 			t.Errorf("a restored posterior has the points %v", z)
 		}
-		mean, cov := predict(t, q, p.Validation.X)
-		mean2, cov2 := predict(t, r, p.Validation.X)
+		mean, cov := small.Moments(t, q, p.Validation.X)
+		mean2, cov2 := small.Moments(t, r, p.Validation.X)
 		fixture.Close(t, "mean", mean2, mean, 0)
 		fixture.Close(t, "covariance", cov2, cov, 0)
 		if r.String() != "ELLA 15" || r.(*posterior).PriorStd() != 0.6 || r.(*posterior).Rank() != 4 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestUpdateIsFit(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, classes := range []bool{false, true} {
-			all := newProblem(t, 2, dt, 150, 6, 3, classes)
+			all := small.Problem(t, 2, dt, 150, 6, 3, classes)
 			var first, rest []int
 			for i := range 150 {
 				if i < 40 {
@@ -28,14 +29,14 @@ func TestUpdateIsFit(t *testing.T) {
 			before, later := all, all
 			before.Train, later.Train = all.Train.Rows(first), all.Train.Rows(rest)
 			what := fmt.Sprint(dt, ", classes ", classes)
-			mean, cov := predict(t, fitPoints(t, all, s, at), probe)
+			mean, cov := small.Moments(t, fitPoints(t, all, s, at), probe)
 			q := fitPoints(t, before, s, at)
-			_, wide := predict(t, q, probe)
+			_, wide := small.Moments(t, q, probe)
 			u, err := q.Update(t.Context(), later, gp.Run{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, c := predict(t, u, probe)
+			m, c := small.Moments(t, u, probe)
 			fixture.Close(t, what+": mean", m, mean, 0)
 			fixture.Close(t, what+": covariance", c, cov, 1e-10)
 			if fixture.RelErr(wide, cov) < 0.1 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -66,13 +67,13 @@ func bench(b *testing.B, run func(*testing.B, *fitting)) {
 				b.Fatal(err)
 			}
 			const n = 1000
-			p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.1, dt), Train: gp.Examples{X: normal(rng, dt, n, c.inputs), Y: normal(rng, dt, n, c.outputs)}}
+			p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.1, dt), Train: gp.Examples{X: small.Normal(rng, dt, n, c.inputs), Y: small.Normal(rng, dt, n, c.outputs)}}
 			if c.classes {
 				labels := make([]int, n)
 				for i := range labels {
 					labels[i] = i % c.outputs
 				}
-				p.Likelihood, p.Train.Y = likelihood.Softmax{}, oneHot(labels, c.outputs, dt)
+				p.Likelihood, p.Train.Y = likelihood.Softmax{}, small.OneHot(labels, c.outputs, dt)
 			}
 			f := &fitting{p: p}
 			if f.s, err = (Settings{Inducing: c.m, BatchSize: c.per, Init: initRandomRows}).complete(p); err == nil {

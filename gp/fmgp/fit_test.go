@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -85,7 +86,7 @@ func TestMean(t *testing.T) {
 func spread(t *testing.T, n int) (p gp.Problem, held gp.Examples) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	draw := func(n int) gp.Examples {
-		x, y := normal(rng, tensor.Float64, n, 1), make([]float64, n)
+		x, y := small.Normal(rng, tensor.Float64, n, 1), make([]float64, n)
 		for i, v := range x.Float64s() {
 			y[i] = rng.NormFloat64()
 			if v < 0 {
@@ -214,7 +215,7 @@ func TestNewLayerErrors(t *testing.T) {
 		}
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	if k.Diag(b, given(b, "u", dense.Of(make([]float64, 4), 2, 2))); b.Err() == nil || !strings.Contains(b.Err().Error(), "expected [·,3]") {
+	if k.Diag(b, small.Given(b, "u", dense.Of(make([]float64, 4), 2, 2))); b.Err() == nil || !strings.Contains(b.Err().Error(), "expected [·,3]") {
 		t.Errorf("error %v", b.Err())
 	}
 }

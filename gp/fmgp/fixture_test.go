@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gonum.org/v1/gonum/mat"
@@ -37,7 +38,7 @@ var samples = []string{"reg_", "cls_", "emb_"}
 func newSample(t *testing.T, prefix string, dt tensor.Dtype) *sample {
 	t.Helper()
 	a := fixture.Load(t, "fmgp")
-	s := &sample{Arrays: a.Part(prefix), prefix: prefix, dt: dt, net: published(t, a, prefix, dt), lik: likelihood.Softmax{}}
+	s := &sample{Arrays: a.Part(prefix), prefix: prefix, dt: dt, net: small.Published(t, a.Part(prefix+"net."), dt), lik: likelihood.Softmax{}}
 	z := a.Dense(t, prefix+"Z")
 	outputs, features := s.net[len(s.net)-1].(layers.Dense).B.Value.Size(), 0
 	if a.Has(prefix + "Zf") {
@@ -125,7 +126,7 @@ func (s *sample) targets(t *testing.T, key string) *tensor.Dense {
 	if s.class == nil {
 		return graph.Convert(s.Dense(t, key), s.dt)
 	}
-	return oneHot(s.Ints(t, key), s.layer.Kernel.Outputs, s.dt)
+	return small.OneHot(s.Ints(t, key), s.layer.Kernel.Outputs, s.dt)
 }
 
 // loss writes the objective at a batch of the fixture.
@@ -133,7 +134,7 @@ func (s *sample) loss(t *testing.T, b *graph.Builder, alpha float64, plain bool)
 	t.Helper()
 	at := s.points(t, "X")
 	u := graph.Convert(at.wide(0, at.n()), s.dt)
-	l := s.layer.Loss(b, given(b, "u", u), given(b, "y", s.targets(t, "y")), given(b, "g", at.g), lossOptions{
+	l := s.layer.Loss(b, small.Given(b, "u", u), small.Given(b, "y", s.targets(t, "y")), small.Given(b, "g", at.g), lossOptions{
 		Likelihood: s.lik, Alpha: alpha, N: s.Int(t, "N"), Plain: plain,
 	})
 	if b.Err() != nil {
@@ -163,7 +164,7 @@ func TestFixtureTerms(t *testing.T) {
 		l := s.loss(t, b, 1, false)
 		own := b.Sub(b.Sub(l.Surrogate, l.KL), b.Sub(l.Loss, b.Add(b.Add(l.Data, l.KL), l.Surrogate))) // nll_s + KL_mu
 		names := []string{"Kx", "Kxz", "Kz", "H", "Atilde", "Q", "KL", "mean_s"}
-		got := values(t, b, l.Kx, l.Kxz, l.Kz, l.H, b.MatMul(l.G, l.G, true, false), l.Q, l.KL, l.Mean, own)
+		got := small.Values(t, b, l.Kx, l.Kxz, l.Kz, l.H, b.MatMul(l.G, l.G, true, false), l.Q, l.KL, l.Mean, own)
 		for i, name := range names {
 			fixture.Close(t, name, got[i], s.Floats(t, name), tol)
 		}
@@ -197,7 +198,7 @@ func (s *sample) checkLoss(t *testing.T, name, suffix string, alpha float64, pla
 			nodes, names = append(nodes, graph.Grad(b, l.Loss, b.Param(p))...), append(names, key)
 		}
 	}
-	got := values(t, b, nodes...)
+	got := small.Values(t, b, nodes...)
 	fixture.Close(t, name+"_"+suffix, got[0], s.Floats(t, name+"_"+suffix), tol)
 	fixture.Close(t, "nll_"+suffix, got[1], s.Floats(t, "nll_"+suffix), tol)
 	for i, key := range names {
@@ -276,7 +277,7 @@ func softmax(p, f []float64, weight float64) {
 func cholesky(t *testing.T, a []float64, n int) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(tensor.Float64)
-	return values(t, b, b.Cholesky(given(b, "a", dense.Of(a, n, n))))[0]
+	return small.Values(t, b, b.Cholesky(small.Given(b, "a", dense.Of(a, n, n))))[0]
 }
 
 // TestFixtureTraining: 20 steps of Adam whose rate decays, from the published start.
@@ -403,14 +404,14 @@ func TestFixtureLimits(t *testing.T) {
 	}
 	b := graph.NewBuilder(tensor.Float64)
 	exact := a.Floats(t, "lim_exact_var")
-	fixture.Close(t, "L = I/σ", values(t, b, l.Terms(b, given(b, "xt", xt)).Q)[0], exact, 1e-10)
+	fixture.Close(t, "L = I/σ", small.Values(t, b, l.Terms(b, small.Given(b, "xt", xt)).Q)[0], exact, 1e-10)
 	for i, m := range a.Ints(t, "lim_M") {
 		l, _ := limit(t, a, m)
 		setBest(t, l, x, noise.Variance())
 		b := graph.NewBuilder(tensor.Float64)
 		zero := b.Fill(0, n, 1)
-		loss := l.Loss(b, given(b, "x", x), zero, zero, lossOptions{Likelihood: noise, N: n, Plain: true}).Loss
-		got := values(t, b, l.Terms(b, given(b, "xt", xt)).Q, loss, graph.Grad(b, loss, b.Param(l.L))[0])
+		loss := l.Loss(b, small.Given(b, "x", x), zero, zero, lossOptions{Likelihood: noise, N: n, Plain: true}).Loss
+		got := small.Values(t, b, l.Terms(b, small.Given(b, "xt", xt)).Q, loss, graph.Grad(b, loss, b.Param(l.L))[0])
 		fixture.Close(t, fmt.Sprint("best A, M = ", m), got[0], a.Floats(t, "lim_optimal_var")[i*len(exact):(i+1)*len(exact)], 1e-8)
 		fixture.Close(t, fmt.Sprint("bound, M = ", m), got[1], a.Floats(t, "lim_elbo_loss")[i:i+1], 1e-9)
 		if top := slices.Max(got[2]) - slices.Min(got[2]); top > 1e-6 {
@@ -424,7 +425,7 @@ func setBest(t *testing.T, l *sparseGP, x *tensor.Dense, noise float64) {
 	t.Helper()
 	b, m, n := graph.NewBuilder(tensor.Float64), l.Inducing(), x.Shape()[0]
 	z := b.Param(l.Z)
-	got := values(t, b, l.Kernel.Gram(b, z, l.Class), l.Kernel.Cross(b, given(b, "x", x), z, l.Class))
+	got := small.Values(t, b, l.Kernel.Gram(b, z, l.Class), l.Kernel.Cross(b, small.Given(b, "x", x), z, l.Class))
 	var half, best mat.Dense
 	if err := half.Solve(mat.NewDense(m, m, got[0]), mat.NewDense(n, m, got[1]).T()); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -29,7 +30,7 @@ func newLayer(t *testing.T, m, n, c int, features bool) (l *sparseGP, u *tensor.
 	for i := range class {
 		class[i] = i % c
 	}
-	l, err := newSparseGP(k, normal(rng, tensor.Float64, m, k.Width()), class)
+	l, err := newSparseGP(k, small.Normal(rng, tensor.Float64, m, k.Width()), class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func newLayer(t *testing.T, m, n, c int, features bool) (l *sparseGP, u *tensor.
 			p.Set(i, p.At(i)+0.2*rng.NormFloat64())
 		}
 	}
-	return l, normal(rng, tensor.Float64, n, k.Width())
+	return l, small.Normal(rng, tensor.Float64, n, k.Width())
 }
 
 // TestKernel: every block is the formula, number by number, also with the point itself.
@@ -83,8 +84,8 @@ func TestKernel(t *testing.T) {
 			}
 		}
 		b := graph.NewBuilder(tensor.Float64)
-		un, z := given(b, "u", u), b.Param(l.Z)
-		got := values(t, b, k.Diag(b, un), k.Cross(b, un, z, l.Class), k.Gram(b, z, l.Class))
+		un, z := small.Given(b, "u", u), b.Param(l.Z)
+		got := small.Values(t, b, k.Diag(b, un), k.Cross(b, un, z, l.Class), k.Gram(b, z, l.Class))
 		for i, want := range [][]float64{diag, cross, gram} {
 			fixture.Close(t, fmt.Sprint("block ", i, ", features ", features), got[i], want, 1e-13)
 		}
@@ -98,20 +99,20 @@ func TestGradients(t *testing.T) {
 		for _, classes := range []bool{false, true} {
 			l, u := newLayer(t, 4, 3, 2, features)
 			var lik likelihood.Likelihood = likelihood.NewGaussian(0.3, tensor.Float64)
-			y := normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 3, 2)
+			y := small.Normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 3, 2)
 			if classes {
-				lik, y = likelihood.Softmax{}, oneHot([]int{0, 1, 1}, 2, tensor.Float64)
+				lik, y = likelihood.Softmax{}, small.OneHot([]int{0, 1, 1}, 2, tensor.Float64)
 			}
-			mean := normal(rand.New(rand.NewPCG(2, 1)), tensor.Float64, 3, 2)
+			mean := small.Normal(rand.New(rand.NewPCG(2, 1)), tensor.Float64, 3, 2)
 			point := &graph.Param{Name: "u", Value: u}
 			b := graph.NewBuilder(tensor.Float64)
-			loss := l.Loss(b, b.Param(point), given(b, "y", y), given(b, "mean", mean), lossOptions{Likelihood: lik, Alpha: 0.7, N: 10}).Loss
+			loss := l.Loss(b, b.Param(point), small.Given(b, "y", y), small.Given(b, "mean", mean), lossOptions{Likelihood: lik, Alpha: 0.7, N: 10}).Loss
 			params := append(append(l.Params(), lik.Params()...), point)
 			var nodes []*graph.Node
 			for _, p := range params {
 				nodes = append(nodes, b.Param(p))
 			}
-			grads := values(t, b, graph.Grad(b, loss, nodes...)...)
+			grads := small.Values(t, b, graph.Grad(b, loss, nodes...)...)
 			prog, err := graph.Compile(b, []*graph.Node{loss}, graph.Options{Varying: nodes})
 			if err != nil {
 				t.Fatal(err)
@@ -147,8 +148,8 @@ func TestNoData(t *testing.T) {
 			far.Float64s()[i*l.Kernel.Width()] += 100
 		}
 		b := graph.NewBuilder(tensor.Float64)
-		away, at := l.Terms(b, given(b, "far", far)), l.Terms(b, given(b, "u", u))
-		got := values(t, b, away.Q, away.Kx, at.Q, at.Kx)
+		away, at := l.Terms(b, small.Given(b, "far", far)), l.Terms(b, small.Given(b, "u", u))
+		got := small.Values(t, b, away.Q, away.Kx, at.Q, at.Kx)
 		fixture.Close(t, "far away", got[0], got[1], 1e-12)
 		if fixture.RelErr(got[2], got[3]) < 0.01 {
 			t.Error("near the points the posterior is the prior: the test shows nothing")
@@ -157,8 +158,8 @@ func TestNoData(t *testing.T) {
 			l.L.Set(i, 0)
 		}
 		b = graph.NewBuilder(tensor.Float64)
-		none := l.Terms(b, given(b, "u", u))
-		got = values(t, b, none.Q, none.Kx, none.KL)
+		none := l.Terms(b, small.Given(b, "u", u))
+		got = small.Values(t, b, none.Q, none.Kx, none.KL)
 		fixture.Close(t, "L = 0", got[0], got[1], 0)
 		if got[2][0] != 0 {
 			t.Errorf("L = 0: divergence %g", got[2][0])
@@ -172,13 +173,13 @@ func exact(t *testing.T, k *covariance, x, u *tensor.Dense, noise []float64) *ma
 	n, m, c := x.Shape()[0], u.Shape()[0], k.Outputs
 	both := dense.Of(append(slices.Clone(x.Float64s()), u.Float64s()...), n+m, k.Width())
 	b := graph.NewBuilder(tensor.Float64)
-	z := given(b, "z", both)
+	z := small.Given(b, "z", both)
 	copies := b.Reshape(b.BroadcastTo(b.Reshape(z, n+m, 1, k.Width()), n+m, c, k.Width()), (n+m)*c, k.Width())
 	class := make([]int, (n+m)*c)
 	for i := range class {
 		class[i] = i % c
 	}
-	full := mat.NewDense((n+m)*c, (n+m)*c, values(t, b, k.Gram(b, copies, class))[0])
+	full := mat.NewDense((n+m)*c, (n+m)*c, small.Values(t, b, k.Gram(b, copies, class))[0])
 	kx := mat.DenseCopyOf(full.Slice(0, n*c, 0, n*c))
 	for i := range n * c {
 		kx.Set(i, i, kx.At(i, i)+noise[i])
@@ -236,7 +237,7 @@ func TestKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	v := values(t, b, l.Terms(b, given(b, "x", x)).Q)[0]
+	v := small.Values(t, b, l.Terms(b, small.Given(b, "x", x)).Q)[0]
 	sum := 0.0
 	for i := range v {
 		v[i] += noise
@@ -249,5 +250,5 @@ func TestKnown(t *testing.T) {
 	}
 	p.wide = l
 	b = graph.NewBuilder(tensor.Float64)
-	fixture.Close(t, "E₀", values(t, b, p.outputs(b, given(b, "u", u), false)[2])[0], all, 1e-9)
+	fixture.Close(t, "E₀", small.Values(t, b, p.outputs(b, small.Given(b, "u", u), false)[2])[0], all, 1e-9)
 }

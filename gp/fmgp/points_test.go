@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -29,12 +30,12 @@ func TestFeaturesOfNetworks(t *testing.T) {
 		body int // layers before the last dense one
 		x    *tensor.Dense
 	}{
-		"vectors":         {layers.Sequential{layers.NewDense("first", 4, 6, tensor.Float64, rng), layers.Activation("relu"), last}, 2, normal(rng, tensor.Float64, 5, 4)},
-		"layers after it": {layers.Sequential{layers.NewDense("first", 4, 6, tensor.Float64, rng), layers.Activation("tanh"), last, layers.Activation("tanh")}, 2, normal(rng, tensor.Float64, 5, 4)},
-		"linear":          {layers.Sequential{last}, 0, normal(rng, tensor.Float64, 5, 6)},
+		"vectors":         {layers.Sequential{layers.NewDense("first", 4, 6, tensor.Float64, rng), layers.Activation("relu"), last}, 2, small.Normal(rng, tensor.Float64, 5, 4)},
+		"layers after it": {layers.Sequential{layers.NewDense("first", 4, 6, tensor.Float64, rng), layers.Activation("tanh"), last, layers.Activation("tanh")}, 2, small.Normal(rng, tensor.Float64, 5, 4)},
+		"linear":          {layers.Sequential{last}, 0, small.Normal(rng, tensor.Float64, 5, 6)},
 		"images": {layers.Sequential{layers.NewConv2D("conv", 1, 3, 3, 2, 1, tensor.Float64, rng), layers.Activation("tanh"), layers.Flatten{},
-			layers.NewDense("mid", 12, 6, tensor.Float64, rng), last}, 4, normal(rng, tensor.Float64, 5, 1, 4, 4)},
-		"ResNet-8": {resnet, len(resnet) - 1, normal(rng, tensor.Float64, 2, 3, 32, 32)},
+			layers.NewDense("mid", 12, 6, tensor.Float64, rng), last}, 4, small.Normal(rng, tensor.Float64, 5, 1, 4, 4)},
+		"ResNet-8": {resnet, len(resnet) - 1, small.Normal(rng, tensor.Float64, 2, 3, 32, 32)},
 	} {
 		n, err := newNetwork(c.net, tensor.Float64, c.x.Shape()[1:], true, 1<<30)
 		if err != nil {
@@ -48,8 +49,8 @@ func TestFeaturesOfNetworks(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		b := graph.NewBuilder(tensor.Float64)
-		x := given(b, "x", c.x)
-		want := values(t, b, b.Reshape(c.net[:c.body].Forward(b, x), c.x.Shape()[0], n.features), c.net.Forward(b, x))
+		x := small.Given(b, "x", c.x)
+		want := small.Values(t, b, b.Reshape(c.net[:c.body].Forward(b, x), c.x.Shape()[0], n.features), c.net.Forward(b, x))
 		fixture.Close(t, name+": features", got.f.Float64s(), want[0], 1e-14)
 		fixture.Close(t, name+": outputs", got.g.Float64s(), want[1], 1e-14)
 	}
@@ -68,7 +69,7 @@ func TestNoFeatures(t *testing.T) {
 // TestLoad: a mini-batch holds the rows [x, f, g] in both element types.
 func TestLoad(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		of := func(shape ...int) *tensor.Dense { return normal(rand.New(rand.NewPCG(1, 2)), dt, shape...) }
+		of := func(shape ...int) *tensor.Dense { return small.Normal(rand.New(rand.NewPCG(1, 2)), dt, shape...) }
 		p := points{x: of(3, 2, 2), f: of(3, 5), g: of(3, 1)}
 		dst := tensor.New(tensor.Of(dt), tensor.WithShape(2, 10))
 		if err := p.Load(dst, []int{2, 0}, 0); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -29,7 +30,7 @@ func TestSampleCounts(t *testing.T) {
 			f := &fitting{p: of, layer: q.layer, lik: of.Likelihood}
 			f.s.Alpha = new(1.0)
 			b := graph.NewBuilder(tensor.Float64)
-			return values(t, b, f.loss(b, given(b, "rows", rows), given(b, "y", of.Train.Y)))[0][0]
+			return small.Values(t, b, f.loss(b, small.Given(b, "rows", rows), small.Given(b, "y", of.Train.Y)))[0][0]
 		}
 		sample, thrice := p, p
 		sample.More = 24

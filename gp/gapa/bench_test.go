@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -20,7 +21,7 @@ func BenchmarkPredict(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := normal(rng, tensor.Float32, 1000, 784)
+	x := small.Normal(rng, tensor.Float32, 1000, 784)
 	predict := func(name string, p gp.Posterior) {
 		b.Run(name, func(b *testing.B) {
 			e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{})
@@ -35,7 +36,7 @@ func BenchmarkPredict(b *testing.B) {
 		})
 	}
 	predict("network", gp.Point{Net: net, Dtype: tensor.Float32})
-	z := normal(rng, tensor.Float32, 54_000, 784)
+	z := small.Normal(rng, tensor.Float32, 54_000, 784)
 	for layer := 1; layer <= 2; layer++ {
 		site := siteAt(b, net, x, layer)
 		u, _ := valuesAt(b, site, z)

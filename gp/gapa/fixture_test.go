@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -40,13 +41,7 @@ func eachLayer(t *testing.T, test func(t *testing.T, f published)) {
 
 func load(t *testing.T, a fixture.Arrays, prefix string, phi layers.Activation, number int) published {
 	f := published{Arrays: a, prefix: prefix, layer: fmt.Sprint(prefix, "l", number, "_"), number: number}
-	for i := 1; i <= 3; i++ {
-		w, b := a.Dense(t, fmt.Sprint(prefix, "W", i)), a.Dense(t, fmt.Sprint(prefix, "b", i))
-		if i > 1 {
-			f.net = append(f.net, phi)
-		}
-		f.net = append(f.net, layers.Dense{W: &graph.Param{Name: fmt.Sprint("W", i), Value: w}, B: &graph.Param{Name: fmt.Sprint("b", i), Value: b}})
-	}
+	f.net = small.Numbered(t, a.Part(prefix), phi, tensor.Float64)
 	f.x, f.xt = a.Dense(t, prefix+"X"), a.Dense(t, prefix+"Xt")
 	f.site = siteAt(t, f.net, f.x, number)
 	f.u, _ = valuesAt(t, f.site, f.x)
@@ -78,15 +73,8 @@ func TestFixtureSettings(t *testing.T) {
 	eachLayer(t, func(t *testing.T, f published) {
 		fixture.Close(t, "ell", []float64{firstQuartile(f.u)}, f.Floats(t, f.layer+"ell"), 1e-12)
 		b := graph.NewBuilder(tensor.Float64)
-		a := f.site.phi.Forward(b, b.Param(&graph.Param{Name: "u", Value: f.u}))
-		p, err := graph.Compile(b, []*graph.Node{a}, graph.Options{})
-		if err == nil {
-			err = p.Run()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fixture.Close(t, "c2", spread(graph.Floats(p.Value(a)), f.site.width(), f.Scalar(t, f.prefix+"floor")), f.Floats(t, f.layer+"c2"), 1e-12)
+		a := small.Values(t, b, f.site.phi.Forward(b, small.Given(b, "u", f.u)))[0]
+		fixture.Close(t, "c2", spread(a, f.site.width(), f.Scalar(t, f.prefix+"floor")), f.Floats(t, f.layer+"c2"), 1e-12)
 	})
 }
 
@@ -130,7 +118,7 @@ func TestFixtureVariance(t *testing.T) {
 			if name == "1" {
 				continue
 			}
-			mean, cov := predict(t, f.posterior(t, m, 1), f.xt)
+			mean, cov := small.Moments(t, f.posterior(t, m, 1), f.xt)
 			fixture.Close(t, "g", mean, f.Floats(t, f.prefix+"g"), 1e-12)
 			fixture.Close(t, "F_"+name, cov, f.Floats(t, f.layer+"F_"+name), 1e-9)
 		}
@@ -144,7 +132,7 @@ func TestFixtureBothLayers(t *testing.T) {
 		var sum []float64
 		for number := range 2 {
 			f := load(t, a, prefix, phi, number+1)
-			_, cov := predict(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, prefix+"k")), 1), f.xt)
+			_, cov := small.Moments(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, prefix+"k")), 1), f.xt)
 			if sum == nil {
 				sum = make([]float64, len(cov))
 			}
@@ -157,19 +145,17 @@ func TestFixtureBothLayers(t *testing.T) {
 // testSample computes the test examples of the fixture as a fit computes its samples.
 func (f published) testSample(t *testing.T) *sample {
 	n, c := f.xt.Shape()[0], f.outputs()
-	y := make([]float64, n*c)
-	if f.prefix == "reg_" {
-		copy(y, f.Floats(t, "reg_yt"))
-	} else {
-		for i, k := range f.Ints(t, "cls_yt") {
-			y[i*c+k] = 1
-		}
+	y := f.Dense(t, f.prefix+"yt")
+	if f.prefix == "cls_" {
+		y = small.OneHot(f.Ints(t, "cls_yt"), c, tensor.Float64)
+	} else if err := y.Reshape(n, c); err != nil {
+		t.Fatal(err)
 	}
 	p, err := newPass(f.site, f.x.Shape()[1:], gp.Run{}.Limit(), f.site.derivatives)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: dense.Of(y, n, c)}, none, func(int) {})
+	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: y}, none, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +182,7 @@ func TestFixtureLoss(t *testing.T) {
 		const tol = 1e-6
 		fixture.Close(t, "nll", curve, f.Floats(t, f.prefix+"nll"), tol)
 		if l.classes {
-			_, cov := predict(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), 1), f.xt)
+			_, cov := small.Moments(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), 1), f.xt)
 			fixture.Close(t, "probs", gp.Probit(nil, gp.Gaussian{Mean: s.mean, Cov: cov}), f.Floats(t, "cls_probs"), 1e-9)
 			return
 		}

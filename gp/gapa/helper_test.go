@@ -1,73 +1,27 @@
 package gapa
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// newProblem draws n training rows and 20 validation rows of two inputs for a tanh network of
-// two hidden layers with c outputs: classes, or numbers around the network's outputs.
+// newProblem draws n training rows and 20 validation rows for a network of two hidden layers with c
+// outputs.
 func newProblem(t testing.TB, dt tensor.Dtype, n, c int, classes bool) gp.Problem {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(3, uint64(c)))
-	net, err := layers.MLP{Inputs: 2, Hidden: []int{7, 5}, Outputs: c, Activation: "tanh"}.New(dt, rng)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.09, dt)}
-	if classes {
-		p.Likelihood = likelihood.Softmax{}
-	}
-	draw := func(n int) gp.Examples {
-		x, y := normal(rng, dt, n, 2), make([]float64, n*c)
-		for i := range y {
-			y[i] = 0.3 * rng.NormFloat64()
-		}
-		if classes {
-			clear(y)
-			for i := range n {
-				y[i*c+rng.IntN(c)] = 1
-			}
-		}
-		return gp.Examples{X: x, Y: graph.Convert(dense.Of(y, n, c), dt)}
-	}
-	p.Train = draw(n)
-	held := draw(20)
-	p.Validation = &held
-	return p
-}
-
-func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
-	v := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return graph.Convert(dense.Of(v, shape...), dt)
+	return small.Task{Seed: [2]uint64{3, uint64(c)}, Dtype: dt, Rows: n, Held: 20, Hidden: []int{7, 5}, Outputs: c, Classes: classes, Std: 0.3}.Problem(t)
 }
 
 func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *posterior) {
 	t.Helper()
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Seed: 5})
 	return f, f.Posterior.(*posterior)
-}
-
-func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
-	t.Helper()
-	g, err := gp.Predict(t.Context(), p, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.Mean, g.Cov
 }
 
 // valuesAt are u [N,d] at a site, and the network's outputs.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -23,7 +24,7 @@ func TestExact(t *testing.T) {
 		p := newProblem(t, tensor.Float64, 12, c, c > 1)
 		for layer := 1; layer <= 2; layer++ {
 			_, q := fitted(t, Settings{Options: Options{Layer: layer, Neighbours: 12, RelativeNoise: 1e-4, Factor: 1.7}}, p)
-			_, cov := predict(t, q, p.Validation.X)
+			_, cov := small.Moments(t, q, p.Validation.X)
 			u, _ := valuesAt(t, q.site, data.TakeRows(p.Train.X, q.order))
 			at, _ := valuesAt(t, q.site, p.Validation.X)
 			slopes := bySlopes(t, q, at)
@@ -88,7 +89,7 @@ func bySlopes(t *testing.T, p *posterior, u *tensor.Dense) (out []float64) {
 	n, d := u.Shape()[0], u.Shape()[1]
 	rest := func(shift []float64) []float64 {
 		b := graph.NewBuilder(tensor.Float64)
-		a := b.AddBias(p.site.phi.Forward(b, b.Param(&graph.Param{Name: "u", Value: u})), b.Const("shift", shift, d))
+		a := b.AddBias(p.site.phi.Forward(b, small.Given(b, "u", u)), b.Const("shift", shift, d))
 		prog, err := graph.Compile(b, []*graph.Node{p.site.after.Forward(b, a)}, graph.Options{})
 		if err == nil {
 			err = prog.Run()
@@ -118,7 +119,7 @@ func bySlopes(t *testing.T, p *posterior, u *tensor.Dense) (out []float64) {
 
 // points are M random rows of d numbers, as a memory of the k nearest.
 func points(rng *rand.Rand, dt tensor.Dtype, m, d, k int) *memory {
-	return &memory{index: newIndex(normal(rng, dt, m, d)), neighbours: k, length: 1.3, noise: 1e-8}
+	return &memory{index: newIndex(small.Normal(rng, dt, m, d)), neighbours: k, length: 1.3, noise: 1e-8}
 }
 
 func remaining(t *testing.T, m *memory, u *tensor.Dense, skip func(int) int) []float64 {
@@ -134,7 +135,7 @@ func remaining(t *testing.T, m *memory, u *tensor.Dense, skip func(int) int) []f
 // neighbours, and for one neighbour has a closed form.
 func TestRemaining(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	m, u := points(rng, tensor.Float64, 40, 3, 40), normal(rng, tensor.Float64, 15, 3)
+	m, u := points(rng, tensor.Float64, 40, 3, 40), small.Normal(rng, tensor.Float64, 15, 3)
 	for i, r := range remaining(t, m, m.z, none) {
 		if r > 1e-7 {
 			t.Errorf("r is %g at row %d", r, i)
@@ -188,7 +189,7 @@ func TestLeftOut(t *testing.T) {
 // the row that is left out. Where a centre has all rows, the input is conditioned on all rows.
 func TestCentres(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 2))
-	m, u := points(rng, tensor.Float64, 30, 3, 9), normal(rng, tensor.Float64, 12, 3)
+	m, u := points(rng, tensor.Float64, 30, 3, 9), small.Normal(rng, tensor.Float64, 12, 3)
 	m.noise = 1e-5
 	all := *m
 	all.neighbours = 30
@@ -223,7 +224,7 @@ func TestCentres(t *testing.T) {
 func TestSearch(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		rng := rand.New(rand.NewPCG(4, 4))
-		z, u := normal(rng, tensor.Float64, 5000, 2), normal(rng, tensor.Float64, 70, 2)
+		z, u := small.Normal(rng, tensor.Float64, 5000, 2), small.Normal(rng, tensor.Float64, 70, 2)
 		for _, v := range [][]float64{z.Float64s(), u.Float64s()} {
 			for i := range v {
 				v[i] = math.Round(8*v[i]) / 8 // many are equal
@@ -260,7 +261,7 @@ func TestSmallNoise(t *testing.T) {
 	const factor = 1e-4
 	_, q := fitted(t, Settings{Options: Options{Layer: 1, Factor: factor, Scales: scalesSpread}, NoiseStd: 1}, p)
 	x := data.TakeRows(p.Validation.X, []int{3})
-	mean, cov := predict(t, q, x)
+	mean, cov := small.Moments(t, q, x)
 	u, _ := valuesAt(t, q.site, x)
 	r, rng := remaining(t, q.memory, u, none)[0], rand.New(rand.NewPCG(1, 1))
 	const n = 40_000
@@ -269,7 +270,7 @@ func TestSmallNoise(t *testing.T) {
 		noise[i] = math.Sqrt(factor*r*q.scales[i%q.memory.d]) * rng.NormFloat64()
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	a := b.Add(q.site.phi.Forward(b, b.Param(&graph.Param{Name: "u", Value: u})), b.Const("noise", noise, n, q.memory.d))
+	a := b.Add(q.site.phi.Forward(b, small.Given(b, "u", u)), b.Const("noise", noise, n, q.memory.d))
 	out := layers.Sequential(q.site.after).Forward(b, a)
 	prog, err := graph.Compile(b, []*graph.Node{out}, graph.Options{})
 	if err == nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
 // drawn is a sample of random numbers.
 func drawn(rng *rand.Rand, n, c, d int, classes bool) *sample {
 	s := &sample{c: c, d: d}
-	s.y, s.mean = normal(rng, tensor.Float64, n*c).Float64s(), normal(rng, tensor.Float64, n*c).Float64s()
+	s.y, s.mean = small.Normal(rng, tensor.Float64, n*c).Float64s(), small.Normal(rng, tensor.Float64, n*c).Float64s()
 	if classes {
 		clear(s.y)
 	}
@@ -184,7 +185,7 @@ func TestLawLearned(t *testing.T) {
 		s.y[i] = truth.Predict(0, 0, 0).Draw(rng)
 	}
 	p := gp.Problem{Likelihood: likelihood.Each(likelihood.NewStudentT(20, 10*scale, false, tensor.Float64))}
-	p.Train.X, p.Train.Y = normal(rng, tensor.Float64, n, 1), dense.Of(s.y, n, 1)
+	p.Train.X, p.Train.Y = small.Normal(rng, tensor.Float64, n, 1), dense.Of(s.y, n, 1)
 	l, err := newLoss(p, 0)
 	if err != nil {
 		t.Fatal(err)

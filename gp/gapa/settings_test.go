@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -67,14 +68,14 @@ func TestSites(t *testing.T) {
 	if len(widths) != 4 || widths[0] != 16*64 || widths[1] != 16*64 || widths[2] != 32*16 || widths[3] != 32 {
 		t.Errorf("places of %d values", widths)
 	}
-	x := normal(rand.New(rand.NewPCG(2, 1)), tensor.Float64, 6, 1, 8, 8)
-	p := gp.Problem{Net: net, Likelihood: newProblem(t, tensor.Float64, 3, 3, false).Likelihood, Train: gp.Examples{X: x, Y: normal(rand.New(rand.NewPCG(3, 1)), tensor.Float64, 6, 3)}}
+	x := small.Normal(rand.New(rand.NewPCG(2, 1)), tensor.Float64, 6, 1, 8, 8)
+	p := gp.Problem{Net: net, Likelihood: newProblem(t, tensor.Float64, 3, 3, false).Likelihood, Train: gp.Examples{X: x, Y: small.Normal(rand.New(rand.NewPCG(3, 1)), tensor.Float64, 6, 3)}}
 	for number := range 5 {
 		f, q := fitted(t, Settings{Options: Options{Layer: number}}, p)
 		if want := number; number > 0 && q.Layer() != want || number == 0 && q.Layer() != 4 {
 			t.Errorf("layer %d instead of %d", q.Layer(), want)
 		}
-		if _, cov := predict(t, q, x); f.Record.Rows != 6 || len(cov) != 6*9 {
+		if _, cov := small.Moments(t, q, x); f.Record.Rows != 6 || len(cov) != 6*9 {
 			t.Errorf("%d rows, covariances %d", f.Record.Rows, len(cov))
 		}
 	}

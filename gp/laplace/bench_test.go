@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -34,7 +35,7 @@ func BenchmarkPredict(b *testing.B) {
 		q := p.fit(b, options{PriorStd: 1, NoiseStd: 0.5})
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				predict(b, q, p.x)
+				small.Predict(b, q, p.x)
 			}
 		})
 	}
@@ -132,7 +133,7 @@ func BenchmarkResNet20(b *testing.B) {
 	q := p.fit(b, o)
 	b.Run("predict", func(b *testing.B) {
 		for b.Loop() {
-			predict(b, q, x)
+			small.Predict(b, q, x)
 		}
 	})
 }

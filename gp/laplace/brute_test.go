@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -223,7 +224,7 @@ func (r *brute) check(t *testing.T, what string, p *posterior, tol float64) {
 	logDet, _ := mat.LogDet(&precision)
 	lml := r.logLikelihood() - 0.5*(logDet+prior+r.norm())
 	fixture.Close(t, what+": lml", one(p.LogMarginalLikelihood()), one(lml), tol)
-	m, c := predict(t, p, r.probe)
+	m, c := small.Moments(t, p, r.probe)
 	fixture.Close(t, what+": mean", m, mean, tol)
 	all := cov.RawMatrix().Data
 	fixture.Close(t, what+": covariance", c, blocks(all, r.probe.Shape()[0], r.outputs), tol)

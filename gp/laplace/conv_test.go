@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
@@ -45,7 +46,7 @@ func biased(l layers.Conv2D, channels int, dt tensor.Dtype, rng *rand.Rand) laye
 func images(t testing.TB, o options, dt tensor.Dtype, n, outputs int) problem {
 	p := problemFor(t, o, 82, dt, n, 4, outputs)
 	p.net = imageNet(dt, outputs)
-	p.x, p.probe = normal(newRand(83), n, 1, 5, 4), normal(newRand(84), 3, 1, 5, 4)
+	p.x, p.probe = small.Normal(newRand(83), tensor.Float64, n, 1, 5, 4), small.Normal(newRand(84), tensor.Float64, 3, 1, 5, 4)
 	return p
 }
 
@@ -238,14 +239,14 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 			flat.W.Set(k*3+i, filters.At(i*8+k))
 		}
 	}
-	pixels, probe := normal(newRand(87), 12, 8).Float64s(), normal(newRand(88), 4, 8).Float64s()
+	pixels, probe := small.Normal(newRand(87), tensor.Float64, 12, 8).Float64s(), small.Normal(newRand(88), tensor.Float64, 4, 8).Float64s()
 	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: named("only.weight")}
 	p.net, p.x = layers.Sequential{flat}, dense.Of(pixels, 12, 8)
 	want := p.fit(t, o)
-	_, wantCov := predict(t, want, dense.Of(probe, 4, 8))
+	_, wantCov := small.Moments(t, want, dense.Of(probe, 4, 8))
 	p.net, p.x = layers.Sequential{conv, layers.Flatten{}}, dense.Of(pixels, 12, 2, 2, 2)
 	got := p.fit(t, o)
-	_, cov := predict(t, got, dense.Of(probe, 4, 2, 2, 2))
+	_, cov := small.Moments(t, got, dense.Of(probe, 4, 2, 2, 2))
 	fixture.Close(t, "covariance", cov, wantCov, 1e-12)
 	fixture.Close(t, "lml", one(got.LogMarginalLikelihood()), one(want.LogMarginalLikelihood()), 1e-12)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -67,7 +68,7 @@ func TestLittleVarianceLeft(t *testing.T) {
 	prob := newProblem(t, 22, tensor.Float64, n, 40, outputs)
 	p := prob.fit(t, options{PriorStd: 1, NoiseStd: 1e-6, Space: spaceFunctions, BatchSize: 2 * n})
 	size := prob.x.Shape()[1]
-	others := normal(newRand(23), n, size).Float64s()
+	others := small.Normal(newRand(23), tensor.Float64, n, size).Float64s()
 	x := append(append([]float64(nil), others...), prob.x.Float64s()...)
 	mixed := tensor.New(tensor.WithShape(2*n, size), tensor.WithBacking(x))
 	got, want, short := bothWays(t, p, mixed)

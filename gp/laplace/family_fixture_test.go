@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -44,7 +45,7 @@ func TestFixtureRegressionFamily(t *testing.T) {
 			got := at(t, p, rows[2*i], rows[2*i+1]).LogMarginalLikelihood()
 			fixture.Close(t, label(m.name, ": lml at row ", i), one(got), want[i:i+1], 1e-9)
 		}
-		_, cov := predict(t, at(t, p, a.Scalar(t, "opt_sigma0"), a.Scalar(t, "opt_sigma")), prob.probe)
+		_, cov := small.Moments(t, at(t, p, a.Scalar(t, "opt_sigma0"), a.Scalar(t, "opt_sigma")), prob.probe)
 		for i, v := range a.Floats(t, "var_"+m.name) { // they differ by orders of magnitude
 			fixture.Close(t, label(m.name, ": variance ", i), cov[i:i+1], one(v), 1e-7)
 		}
@@ -64,7 +65,7 @@ func TestFixtureClassificationFamily(t *testing.T) {
 			fixture.Close(t, label(m.name, ": lml at ", prior), one(at(t, p, prior, 0).LogMarginalLikelihood()), want[i:i+1], 1e-9)
 		}
 		p = at(t, p, a.Scalar(t, "sigma0"), 0)
-		mean, cov := predict(t, p, prob.probe)
+		mean, cov := small.Moments(t, p, prob.probe)
 		fixture.Close(t, m.name+": mean", mean, a.Floats(t, "g_Xt"), 1e-12)
 		fixture.Close(t, m.name+": covariance", cov, a.Floats(t, "f_var_"+m.name), 1e-9)
 		g, err := gp.Predict(context.Background(), p, prob.probe)
@@ -89,14 +90,8 @@ func testBridge(t *testing.T, a fixture.Arrays) {
 }
 
 func classificationProblem(t testing.TB, a fixture.Arrays) problem {
-	p := problem{net: fixtureNet(t, a), x: a.Dense(t, "X"), probe: a.Dense(t, "Xt")}
-	classes := a.Dense(t, "Lambda").Shape()[1]
-	y := a.Dense(t, "y").Int64s()
-	p.y = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(len(y), classes))
-	for i, c := range y {
-		p.y.Float64s()[i*classes+int(c)] = 1
-	}
-	return p
+	y := small.OneHot(a.Ints(t, "y"), a.Dense(t, "Lambda").Shape()[1], tensor.Float64)
+	return problem{net: small.Numbered(t, a, "tanh", tensor.Float64), x: a.Dense(t, "X"), y: y, probe: a.Dense(t, "Xt")}
 }
 
 // The parts: GGN matrices, their diagonals, Kronecker factors, log likelihood, norm.

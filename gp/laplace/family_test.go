@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -102,8 +103,8 @@ func TestLastLayerOfOneLayer(t *testing.T) {
 		all := p.fit(t, o)
 		o.Weights = lastLayerParams
 		last := p.fit(t, o)
-		_, want := predict(t, all, p.probe)
-		_, got := predict(t, last, p.probe)
+		_, want := small.Moments(t, all, p.probe)
+		_, got := small.Moments(t, last, p.probe)
 		fixture.Close(t, string(s), append(got, last.LogMarginalLikelihood()), append(want, all.LogMarginalLikelihood()), 0)
 	}
 }
@@ -118,8 +119,8 @@ func TestKFACExactForLinear(t *testing.T) {
 		exact := p.fit(t, o)
 		o.Structure = kindKFAC
 		kfac := p.fit(t, o)
-		_, want := predict(t, exact, p.probe)
-		_, got := predict(t, kfac, p.probe)
+		_, want := small.Moments(t, exact, p.probe)
+		_, got := small.Moments(t, kfac, p.probe)
 		fixture.Close(t, name+": covariance", got, want, 1e-8)
 		fixture.Close(t, name+": lml, σ₀, σ", []float64{kfac.LogMarginalLikelihood(), kfac.PriorStd(), kfac.NoiseStd()},
 			[]float64{exact.LogMarginalLikelihood(), exact.PriorStd(), exact.NoiseStd()}, 1e-9)
@@ -144,8 +145,8 @@ func TestSpacesWithSoftmax(t *testing.T) {
 
 func comparePosteriors(t *testing.T, what string, p, q *posterior, probe *tensor.Dense) {
 	t.Helper()
-	_, want := predict(t, q, probe)
-	_, got := predict(t, p, probe)
+	_, want := small.Moments(t, q, probe)
+	_, got := small.Moments(t, p, probe)
 	fixture.Close(t, what+": covariance", got, want, 1e-9)
 	_, wj, err := q.Joint(t.Context(), probe)
 	if err != nil {
@@ -170,7 +171,7 @@ type odd struct {
 func newOdd(straight bool) layers.Sequential {
 	rng := newRand(3)
 	draw := func(name string, shape ...int) *graph.Param {
-		return graph.NewParam(name, normal(rng, shape...).Float64s(), tensor.Float64, shape...)
+		return graph.NewParam(name, small.Normal(rng, tensor.Float64, shape...).Float64s(), tensor.Float64, shape...)
 	}
 	o := odd{draw("v", 3, 2), draw("w", 3, 3), draw("s", 3), straight}
 	if v := o.v.Floats(); straight {

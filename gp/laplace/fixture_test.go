@@ -1,33 +1,17 @@
 package laplace
 
 import (
-	"fmt"
 	"testing"
 
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/internal/small"
+	"gorgonia.org/tensor"
 )
 
 // fixtureProblem is the toy regression of lla_exact: a tanh network, the training
 // data and a grid.
 func fixtureProblem(t testing.TB, a fixture.Arrays) problem {
-	return problem{net: fixtureNet(t, a), x: a.Dense(t, "X"), y: a.Dense(t, "y"), probe: a.Dense(t, "grid")}
-}
-
-// fixtureNet is the tanh network with the weights W1, b1, W2, ….
-func fixtureNet(t testing.TB, a fixture.Arrays) (net layers.Sequential) {
-	for i := 1; a.Has(fmt.Sprint("W", i)); i++ {
-		if i > 1 {
-			net = append(net, layers.Activation("tanh"))
-		}
-		w, b := fmt.Sprint("W", i), fmt.Sprint("b", i)
-		net = append(net, layers.Dense{
-			W: &graph.Param{Name: w, Value: a.Dense(t, w)},
-			B: &graph.Param{Name: b, Value: a.Dense(t, b)},
-		})
-	}
-	return net
+	return problem{net: small.Numbered(t, a, "tanh", tensor.Float64), x: a.Dense(t, "X"), y: a.Dense(t, "y"), probe: a.Dense(t, "grid")}
 }
 
 // The tolerances leave a factor of a hundred over what is reached on the published
@@ -49,7 +33,7 @@ func TestFixtureFull(t *testing.T) {
 	}
 	checkVariances(t, a, at(t, p, a.Scalar(t, "opt_sigma0"), a.Scalar(t, "opt_sigma")), prob, 1e-10)
 	// With noise that drowns the data the posterior is the prior.
-	_, cov := predict(t, at(t, p, a.Scalar(t, "opt_sigma0"), 1e12), prob.probe)
+	_, cov := small.Moments(t, at(t, p, a.Scalar(t, "opt_sigma0"), 1e12), prob.probe)
 	fixture.Close(t, "prior_var", cov, a.Floats(t, "prior_var"), 1e-12)
 }
 
@@ -68,7 +52,7 @@ func TestFixtureWeightSpace(t *testing.T) {
 
 func checkVariances(t *testing.T, a fixture.Arrays, p *posterior, prob problem, tol float64) {
 	t.Helper()
-	mean, cov := predict(t, p, prob.probe)
+	mean, cov := small.Moments(t, p, prob.probe)
 	fixture.Close(t, "g_grid", mean, a.Floats(t, "g_grid"), 1e-12)
 	for i, v := range a.Floats(t, "var_exact") { // one by one: they differ by orders of magnitude
 		fixture.Close(t, label("var_exact ", i), cov[i:i+1], one(v), tol)

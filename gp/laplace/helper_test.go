@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -31,18 +31,10 @@ func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int) pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	return problem{net: net, x: normal(rng, n, 2), y: normal(rng, n, c), probe: normal(rng, 7, 2)}
+	return problem{net: net, x: small.Normal(rng, tensor.Float64, n, 2), y: small.Normal(rng, tensor.Float64, n, c), probe: small.Normal(rng, tensor.Float64, 7, 2)}
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
-
-func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
-	v := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return dense.Of(v, shape...)
-}
 
 func (p problem) fit(t testing.TB, o options) *posterior {
 	t.Helper()
@@ -72,36 +64,11 @@ func at(t testing.TB, p *posterior, priorStd, noiseStd float64) *posterior {
 	return q
 }
 
-func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
-	t.Helper()
-	g, err := gp.Predict(context.Background(), p, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.N() != x.Shape()[0] {
-		t.Fatalf("prediction at %v has %d means", x.Shape(), len(g.Mean))
-	}
-	return g.Mean, g.Cov
-}
-
 // run computes the nodes that f writes for the inputs x with a network, as float64.
 func run(t testing.TB, net layers.Network, x *tensor.Dense, f func(b *graph.Builder, x *graph.Node) []*graph.Node) [][]float64 {
 	t.Helper()
 	b := graph.NewBuilder(net.Params()[0].Value.Dtype())
-	in := b.Param(&graph.Param{Name: "the inputs", Value: graph.Convert(x, b.Dtype())})
-	nodes := f(b, in)
-	p, err := graph.Compile(b, nodes, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
-	var out [][]float64
-	for _, n := range nodes {
-		out = append(out, graph.Floats(p.Value(n)))
-	}
-	return out
+	return small.Values(t, b, f(b, small.Given(b, "the inputs", graph.Convert(x, b.Dtype())))...)
 }
 
 // label names a case in messages.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
@@ -23,9 +24,9 @@ func TestLimits(t *testing.T) {
 	})[0]
 	for name, space := range spaces {
 		p := prob.fit(t, options{PriorStd: 1, NoiseStd: 1e9, Space: space})
-		_, cov := predict(t, p, prob.probe)
+		_, cov := small.Moments(t, p, prob.probe)
 		fixture.Close(t, name+": no information", cov, prior, 1e-12)
-		_, cov = predict(t, at(t, p, 1e-8, 1), prob.probe)
+		_, cov = small.Moments(t, at(t, p, 1e-8, 1), prob.probe)
 		for i := range cov {
 			if math.Abs(cov[i]-1e-16*prior[i]) > 1e-26 {
 				t.Errorf("%s: σ₀ = 1e-8: covariance %g, want %g", name, cov[i], 1e-16*prior[i])
@@ -40,7 +41,7 @@ func TestInterpolation(t *testing.T) {
 	prob := newProblem(t, 7, tensor.Float64, 10, 20, 1)
 	const noise = 1e-6
 	p := prob.fit(t, options{PriorStd: 1, NoiseStd: noise, Space: spaceFunctions})
-	_, cov := predict(t, p, prob.x)
+	_, cov := small.Moments(t, p, prob.x)
 	for i, v := range cov {
 		if !(v > 0 && v <= noise*noise*(1+1e-4)) {
 			t.Errorf("variance %g at training point %d, want at most the noise's %g", v, i, noise*noise)
@@ -56,7 +57,7 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 		var lml float64
 		for _, size := range []int{1, 4, n, 1000, 0} {
 			p := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, Space: space, BatchSize: size})
-			m, c := predict(t, p, prob.probe)
+			m, c := small.Moments(t, p, prob.probe)
 			if mean == nil {
 				mean, cov, lml = m, c, p.LogMarginalLikelihood()
 			}
@@ -73,13 +74,13 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 func TestChunks(t *testing.T) {
 	prob := newProblem(t, 9, tensor.Float64, minChunk+300, 3, 1)
 	whole := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: minChunk + 300})
-	_, want := predict(t, whole, prob.probe)
+	_, want := small.Moments(t, whole, prob.probe)
 	for _, size := range []int{7, 400} {
 		p := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: size})
 		if _, ok := p.structure.(*weightSpace); !ok {
 			t.Fatal("this test is about weight space")
 		}
-		_, cov := predict(t, p, prob.probe)
+		_, cov := small.Moments(t, p, prob.probe)
 		fixture.Close(t, label("batches of ", size), cov, want, 1e-10)
 	}
 }
@@ -88,7 +89,7 @@ func TestChunks(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	prob := newProblem(t, 10, tensor.Float64, 30, 6, 1)
 	p := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: 3})
-	_, want := predict(t, p, prob.probe)
+	_, want := small.Moments(t, p, prob.probe)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -34,8 +35,8 @@ func TestStudentIsWiderGaussian(t *testing.T) {
 			}
 			wide := o
 			o.Likelihood, wide.NoiseStd = student(), o.NoiseStd*math.Sqrt(6.0/4)
-			_, got := predict(t, p.fit(t, o), p.probe)
-			_, want := predict(t, p.fit(t, wide), p.probe)
+			_, got := small.Moments(t, p.fit(t, o), p.probe)
+			_, want := small.Moments(t, p.fit(t, wide), p.probe)
 			fixture.Close(t, fmt.Sprint(structure, ", ", name), got, want, 1e-9)
 		}
 	}
@@ -80,8 +81,8 @@ func TestStudentUpdated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got := predict(t, u, p.probe)
-		_, want := predict(t, all, p.probe)
+		_, got := small.Moments(t, u, p.probe)
+		_, want := small.Moments(t, all, p.probe)
 		fixture.Close(t, name, got, want, 1e-9)
 		fixture.Close(t, name+": marginal likelihood", []float64{u.(*posterior).LogMarginalLikelihood()}, []float64{all.LogMarginalLikelihood()}, 1e-9)
 	}
@@ -102,7 +103,7 @@ func TestMarginalLikelihoodOfCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := f.Posterior.(*posterior)
-	mean, _ := predict(t, q, p.x)
+	mean, _ := small.Moments(t, q, p.x)
 	want := -q.evidence.weights[0] / (2e-12)
 	for i := range 20 {
 		want += l.LogDensity(p.y.Float64s()[2*i:2*i+2], mean[2*i:2*i+2])
@@ -120,10 +121,10 @@ func TestCurvatureOfRows(t *testing.T) {
 		p, o := newProblem(t, 65, tensor.Float64, 20, 4, 2), options{Structure: structure, PriorStd: 0.8, NoiseStd: 0.3}
 		wide := o
 		wide.NoiseStd *= 2
-		_, want := predict(t, p.fit(t, wide), p.probe)
+		_, want := small.Moments(t, p.fit(t, wide), p.probe)
 		o.Likelihood = fromTable(t, "heteroscedastic", nil)
 		p.y = beside(p.y, math.Log(2))
-		_, got := predict(t, p.fit(t, o), p.probe)
+		_, got := small.Moments(t, p.fit(t, o), p.probe)
 		fixture.Close(t, fmt.Sprint(structure, ", scales"), got, want, 1e-9)
 
 		counts := make([]float64, 40)
@@ -132,13 +133,13 @@ func TestCurvatureOfRows(t *testing.T) {
 		}
 		y := dense.Of(counts, 20, 2)
 		p.y, o = beside(y, 3), options{Structure: structure, PriorStd: 0.8, Likelihood: fromTable(t, "poisson", []byte("true"))}
-		_, got = predict(t, p.fit(t, o), p.probe)
+		_, got = small.Moments(t, p.fit(t, o), p.probe)
 		bias := p.net.Params()[3]
 		for c := range 2 {
 			bias.Set(c, bias.At(c)+math.Log(3))
 		}
 		p.y, o.Likelihood = y, fromTable(t, "poisson", nil)
-		_, want = predict(t, p.fit(t, o), p.probe)
+		_, want = small.Moments(t, p.fit(t, o), p.probe)
 		fixture.Close(t, fmt.Sprint(structure, ", exposures"), got, want, 1e-9)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -28,8 +29,8 @@ func TestPassesAreFit(t *testing.T) {
 			old, all := p.rowsFrom(o, tensor.Float64, 0, first), p.rowsFrom(o, dt, 0, n)
 			start.x, start.y = old.Train.X, old.Train.Y
 			q := start.fit(t, o)
-			mean, cov := predict(t, whole, p.probe)
-			_, wide := predict(t, q, p.probe)
+			mean, cov := small.Moments(t, whole, p.probe)
+			_, wide := small.Moments(t, q, p.probe)
 			back, err := restore(t, p, store(t, q))
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
@@ -40,7 +41,7 @@ func TestPassesAreFit(t *testing.T) {
 					t.Fatalf("%s: %v", what, err)
 				}
 				u := f.Posterior.(*posterior)
-				m, v := predict(t, u, p.probe)
+				m, v := small.Moments(t, u, p.probe)
 				fixture.Close(t, what+": mean", m, mean, tol)
 				fixture.Close(t, what+": covariance", v, cov, tol)
 				fixture.Close(t, what+": evidence", []float64{u.LogMarginalLikelihood()}, []float64{whole.LogMarginalLikelihood()}, tol)

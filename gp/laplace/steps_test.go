@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -15,7 +16,7 @@ import (
 // places. KFAC keeps the same Kronecker product of both.
 func TestStepsKFAC(t *testing.T) {
 	const n, steps, inputs, hidden, outputs = 9, 3, 4, 2, 3
-	sequences, probes := normal(newRand(91), n, steps, inputs).Float64s(), normal(newRand(92), 3, steps, inputs).Float64s()
+	sequences, probes := small.Normal(newRand(91), tensor.Float64, n, steps, inputs).Float64s(), small.Normal(newRand(92), tensor.Float64, 3, steps, inputs).Float64s()
 	images := func(v []float64) *tensor.Dense { // [·,inputs,steps,1]
 		turned := make([]float64, len(v))
 		for i := range v {
@@ -47,8 +48,8 @@ func TestStepsKFAC(t *testing.T) {
 	if k := q.scan.blocks[0]; k.places != steps || k.p != inputs || k.q != hidden {
 		t.Fatalf("a block of %d places, %d×%d", k.places, k.p, k.q)
 	}
-	_, got := predict(t, q, dense.Of(probes, 3, steps, inputs))
+	_, got := small.Moments(t, q, dense.Of(probes, 3, steps, inputs))
 	p.net, p.x = layers.Sequential{conv, layers.Activation("tanh"), layers.Flatten{}, after}, images(sequences)
-	_, want := predict(t, p.fit(t, o), images(probes))
+	_, want := small.Moments(t, p.fit(t, o), images(probes))
 	fixture.Close(t, "covariances", got, want, 1e-10)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -85,8 +86,8 @@ func (l turnedLayer) Params() []*graph.Param { return []*graph.Param{l.W} }
 // sureClasses is a problem of images, whose network has probabilities near 0 and 1.
 func sureClasses(t *testing.T, dt tensor.Dtype, n, c int) problem {
 	p, rng := newClasses(t, 21, dt, n, 6, c), newRand(22)
-	p.x = normal(rng, n, 1, 4, 3)
-	turned := graph.NewParam("turned", normal(rng, 5*12).Float64s(), dt, 5, 12)
+	p.x = small.Normal(rng, tensor.Float64, n, 1, 4, 3)
+	turned := graph.NewParam("turned", small.Normal(rng, tensor.Float64, 5*12).Float64s(), dt, 5, 12)
 	p.net = layers.Sequential{
 		biased(layers.Conv2D{Name: "conv1", Filters: 2, Kernel: 3, Padding: 1, Bias: true}, 1, dt, rng), layers.Activation("tanh"),
 		layers.NewConv2D("conv2", 2, 3, 3, 2, 1, dt, rng), layers.Activation("tanh"), layers.Flatten{},

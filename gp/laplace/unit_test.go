@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -34,8 +35,8 @@ func TestUnitCotangents(t *testing.T) {
 			}
 			compareVariances(t, what+", by rows", prob, want)
 			fixture.Close(t, what+": log marginal likelihood", one(got.LogMarginalLikelihood()), one(want.LogMarginalLikelihood()), 1e-12)
-			_, cov := predict(t, got, prob.probe)
-			_, other := predict(t, want, prob.probe)
+			_, cov := small.Moments(t, got, prob.probe)
+			_, other := small.Moments(t, want, prob.probe)
 			fixture.Close(t, what+": covariance", cov, other, 1e-11)
 		}
 	}
@@ -56,9 +57,9 @@ func TestUnitBias(t *testing.T) {
 	} {
 		o := of.options
 		o.BatchSize, o.Weights, o.Structure = 7, named("dense2.bias"), kindDiagonal
-		_, want := predict(t, of.fit(t, o), of.probe)
+		_, want := small.Moments(t, of.fit(t, o), of.probe)
 		o.Structure = kindKFAC
-		_, got := predict(t, of.fit(t, o), of.probe)
+		_, got := small.Moments(t, of.fit(t, o), of.probe)
 		fixture.Close(t, "covariance of a wide bias", got, want, 1e-12)
 	}
 }
@@ -80,7 +81,7 @@ func TestUnitMemory(t *testing.T) {
 	if err := c.Predict(t.Context(), x, &g); err != nil {
 		t.Fatal(err)
 	}
-	_, cov := predict(t, p, prob.probe)
+	_, cov := small.Moments(t, p, prob.probe)
 	for k := range 200 {
 		fixture.Close(t, "variance", one(g.Variance(0, k)), one(cov[k*200+k]), 1e-12)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -40,8 +41,8 @@ func TestUpdateIsFit(t *testing.T) {
 			old := p.rowsFrom(o, tensor.Float64, 0, first)
 			start.x, start.y = old.Train.X, old.Train.Y
 			q := start.fit(t, o)
-			mean, cov := predict(t, whole, p.probe)
-			_, wide := predict(t, q, p.probe)
+			mean, cov := small.Moments(t, whole, p.probe)
+			_, wide := small.Moments(t, q, p.probe)
 			back, err := restore(t, p, store(t, q))
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
@@ -51,7 +52,7 @@ func TestUpdateIsFit(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
-				m, v := predict(t, u, p.probe)
+				m, v := small.Moments(t, u, p.probe)
 				fixture.Close(t, what+": mean", m, mean, tol)
 				fixture.Close(t, what+": covariance", v, cov, tol)
 				of := u.(*posterior)
@@ -60,7 +61,7 @@ func TestUpdateIsFit(t *testing.T) {
 					t.Errorf("%s: %v of %d examples, want %v of %d", what, of, of.examples, whole, n)
 				}
 			}
-			if _, after := predict(t, q, p.probe); fixture.RelErr(after, wide) != 0 || fixture.RelErr(wide, cov) < 1e-2 {
+			if _, after := small.Moments(t, q, p.probe); fixture.RelErr(after, wide) != 0 || fixture.RelErr(wide, cov) < 1e-2 {
 				t.Errorf("%s: the old posterior has changed by %g, the update changes it by %g", what, fixture.RelErr(after, wide), fixture.RelErr(wide, cov))
 			}
 		})

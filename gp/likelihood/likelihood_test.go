@@ -21,12 +21,12 @@ type data struct{ y, mean, cov []float64 }
 // newData draws them; labels are one-hot rows, covariances G Gᵀ.
 func newData(seed uint64, oneHot bool) data {
 	rng := rand.New(rand.NewPCG(seed, 4))
-	d := data{y: normal(rng, batch*outputs), mean: normal(rng, batch*outputs)}
+	d := data{y: fixture.Normal(rng, batch*outputs), mean: fixture.Normal(rng, batch*outputs)}
 	for i := range d.mean {
 		d.mean[i] *= 3
 	}
 	for range batch {
-		g := normal(rng, outputs*outputs)
+		g := fixture.Normal(rng, outputs*outputs)
 		for i := range outputs {
 			for j := range outputs {
 				v := 0.0
@@ -44,14 +44,6 @@ func newData(seed uint64, oneHot bool) data {
 		}
 	}
 	return d
-}
-
-func normal(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
 }
 
 // variance is Q_cc of example i.

@@ -152,7 +152,7 @@ func TestFit(t *testing.T) {
 			target = func(y float64) []float64 { return []float64{y} }
 		}
 		rng := rand.New(rand.NewPCG(5, 6))
-		f := normal(rng, 9000)
+		f := fixture.Normal(rng, 9000)
 		y := drawn(c.Likelihood, f, target)
 		start, err := c.Settings.Start(1, y)
 		if err != nil {
@@ -177,7 +177,7 @@ func TestFit(t *testing.T) {
 func TestFitFewRows(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		f, y := make([]float64, 20), normal(rng, 20)
+		f, y := make([]float64, 20), fixture.Normal(rng, 20)
 		gauss, err := likelihood.Fit(likelihood.NewGaussian(1, tensor.Float64), y, f)
 		if err != nil {
 			t.Fatal(err)

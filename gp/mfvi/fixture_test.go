@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/layertest"
 	"github.com/go-valla/valla/train"
@@ -32,40 +33,15 @@ type reference struct {
 // perceptron is the task of a prefix, reg_ or cls_.
 func perceptron(t *testing.T, prefix string) reference {
 	r := reference{Arrays: fixture.Load(t, "mfvi").Part(prefix), prefix: prefix}
-	var net layers.Sequential
-	for i := 0; r.Has(fmt.Sprint(i, ".weight")); i += 2 {
-		if i > 0 {
-			net = append(net, layers.Activation("tanh"))
-		}
-		net = append(net, r.dense(t, i))
-	}
+	net := small.Published(t, r.Arrays, tensor.Float64)
 	r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
 	if prefix == "cls_" {
 		_, s := r.F64(t, "probs")
-		r.p.Train.Y = oneHot(r.p.Train.Y.Int64s(), s[1])
+		r.p.Train.Y = small.OneHot(r.Ints(t, "y"), s[1], tensor.Float64)
 	} else {
 		r.p.Likelihood = likelihood.NewGaussian(r.Scalar(t, "sigma2"), tensor.Float64)
 	}
 	return r
-}
-
-// dense is the dense layer number i.
-func (r reference) dense(t *testing.T, i int) layers.Dense {
-	w, s := r.F64(t, fmt.Sprint(i, ".weight"))
-	turned := make([]float64, len(w))
-	kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
-	return layers.Dense{
-		W: graph.NewParam(fmt.Sprint(i, ".weight"), turned, tensor.Float64, s[1], s[0]),
-		B: &graph.Param{Name: fmt.Sprint(i, ".bias"), Value: r.Dense(t, fmt.Sprint(i, ".bias"))},
-	}
-}
-
-func oneHot(labels []int64, c int) *tensor.Dense {
-	y := make([]float64, len(labels)*c)
-	for i, k := range labels {
-		y[i*c+int(k)] = 1
-	}
-	return dense.Of(y, len(labels), c)
 }
 
 // want are the numbers of an array, integers or not.
@@ -364,13 +340,12 @@ func convolutional(t *testing.T) reference {
 		*own = *p
 		return c
 	}
-	last := r.dense(t, 8)
+	last := small.Dense(t, r.Arrays, "8", tensor.Float64)
 	r.p = gp.Problem{Likelihood: likelihood.Softmax{}, Net: layers.Sequential{
 		conv(0, 1), norm(1), layers.Activation("relu"),
 		conv(3, 2), norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
 	}}
-	labels := r.Dense(t, "y").Int64s()
-	r.p.Train = gp.Examples{X: r.Dense(t, "x"), Y: oneHot(labels, last.B.Value.Shape()[0])}
+	r.p.Train = gp.Examples{X: r.Dense(t, "x"), Y: small.OneHot(r.Ints(t, "y"), last.B.Value.Shape()[0], tensor.Float64)}
 	return r
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gonum.org/v1/gonum/mat"
@@ -20,14 +20,6 @@ import (
 
 // ways are those to draw weights.
 var ways = []string{single, flipout, perExample, local}
-
-func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
-	v := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return dense.Of(v, shape...)
-}
 
 // images is a problem with n images for a network of every layer that has weights.
 func images(t *testing.T, n int) gp.Problem {
@@ -44,11 +36,11 @@ func images(t *testing.T, n int) gp.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var labels []int64
+	var labels []int
 	for range n {
-		labels = append(labels, rng.Int64N(3))
+		labels = append(labels, int(rng.Int64N(3)))
 	}
-	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, n, 2, 6, 6), Y: oneHot(labels, 3)}}
+	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: small.Normal(rng, tensor.Float64, n, 2, 6, 6), Y: small.OneHot(labels, 3, tensor.Float64)}}
 }
 
 // fitted is the result of a fit as it is.
@@ -130,7 +122,7 @@ func TestGradients(t *testing.T) {
 		grad := append(mu, psi...)
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 3 {
-			direction := normal(rng, len(grad)).Float64s()
+			direction := small.Normal(rng, tensor.Float64, len(grad)).Float64s()
 			at := func(h float64) float64 {
 				k := 0
 				for _, p := range f.trained() {
@@ -163,7 +155,7 @@ func TestSameMean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.5, tensor.Float64), Train: gp.Examples{X: normal(rng, 6, 2), Y: normal(rng, 6, 2)}}
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.5, tensor.Float64), Train: gp.Examples{X: small.Normal(rng, tensor.Float64, 6, 2), Y: small.Normal(rng, tensor.Float64, 6, 2)}}
 	const draws = 4000
 	moments := func(how string) (mean, errors []float64) {
 		_, g := frozen(t, p, Settings{Estimator: how, LogStd: -1.5})
@@ -233,7 +225,7 @@ func TestControl(t *testing.T) {
 func TestLinearModel(t *testing.T) {
 	const n, d, sigma2, s0 = 30, 3, 0.2, 1.5
 	rng := rand.New(rand.NewPCG(6, 1))
-	x, y := normal(rng, n, d), normal(rng, n, 1)
+	x, y := small.Normal(rng, tensor.Float64, n, d), small.Normal(rng, tensor.Float64, n, 1)
 	rows := mat.NewDense(n, d+1, nil) // [x, 1]
 	for i := range n {
 		rows.SetRow(i, append(slices.Clone(x.Float64s()[i*d:(i+1)*d]), 1))

@@ -13,7 +13,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
-	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -33,14 +33,10 @@ func references(t *testing.T) []reference {
 	for _, prefix := range []string{"reg_", "cls_", "q1_"} {
 		r := reference{Arrays: a.Part(prefix), prefix: prefix}
 		r.xt, r.prior = r.Dense(t, "Xt"), math.Sqrt(r.Scalar(t, "sigma0_sq"))
-		r.p = gp.Problem{Net: r.network(t), Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
+		r.p = gp.Problem{Net: small.Published(t, r.Part("net."), tensor.Float64), Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
 		if prefix == "cls_" {
 			_, s := r.F64(t, "g_X")
-			y := make([]float64, s[0]*s[1])
-			for i, c := range r.p.Train.Y.Int64s() {
-				y[i*s[1]+int(c)] = 1
-			}
-			r.p.Train.Y = tensor.New(tensor.WithShape(s[0], s[1]), tensor.WithBacking(y))
+			r.p.Train.Y = small.OneHot(r.Ints(t, "y"), s[1], tensor.Float64)
 		} else {
 			variance := r.Scalar(t, "noise_var")
 			r.p.Likelihood, r.noise = likelihood.NewGaussian(variance, tensor.Float64), math.Sqrt(variance)
@@ -48,24 +44,6 @@ func references(t *testing.T) []reference {
 		all = append(all, r)
 	}
 	return all
-}
-
-// network is the tanh network with PyTorch's weights.
-func (r reference) network(t *testing.T) (net layers.Sequential) {
-	for i := 0; r.Has(fmt.Sprint("net.", i, ".weight")); i += 2 {
-		if i > 0 {
-			net = append(net, layers.Activation("tanh"))
-		}
-		name := fmt.Sprint("net.", i)
-		w, s := r.F64(t, name+".weight")
-		turned := make([]float64, len(w))
-		kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
-		net = append(net, layers.Dense{
-			W: graph.NewParam(name+".weight", turned, tensor.Float64, s[1], s[0]),
-			B: &graph.Param{Name: name + ".bias", Value: r.Dense(t, name+".bias")},
-		})
-	}
-	return net
 }
 
 // gate is the fixture's, with its centres.
@@ -189,7 +167,7 @@ func TestFixtureCovariance(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := out.Posterior.(*posterior)
-			mean, cov := predict(t, q, r.xt)
+			mean, cov := small.Moments(t, q, r.xt)
 			fixture.Close(t, r.prefix+"g_Xt", mean, r.Floats(t, "g_Xt"), 1e-12)
 			fixture.Close(t, r.prefix+key, cov, r.Floats(t, key), 1e-9)
 			if alone {
@@ -197,7 +175,7 @@ func TestFixtureCovariance(t *testing.T) {
 			}
 			by := r.Floats(t, "cov_by_expert")
 			for e, expert := range q.experts {
-				_, cov := predict(t, expert, r.xt)
+				_, cov := small.Moments(t, expert, r.xt)
 				fixture.Close(t, fmt.Sprint(r.prefix, "cov_by_expert ", e), cov, by[e*len(cov):(e+1)*len(cov)], 1e-9)
 				wider(t, cov, r.Floats(t, "lla_cov"), r.p.Outputs())
 			}
@@ -226,7 +204,7 @@ func TestFixtureOneExpert(t *testing.T) {
 		if got := f.Posterior.String(); got != s.Label() || (&Settings{}).Label() != "MoE LLA" {
 			t.Errorf("the posterior is called %q, the settings %q", got, s.Label())
 		}
-		_, cov := predict(t, f.Posterior, r.xt)
+		_, cov := small.Moments(t, f.Posterior, r.xt)
 		fixture.Close(t, r.prefix+"lla_cov", cov, r.Floats(t, "lla_cov"), 1e-9)
 	}
 }
@@ -246,20 +224,11 @@ func TestOneExpertIsSubset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got := predict(t, moe.Posterior, r.xt)
-		_, want := predict(t, subset.Posterior, r.xt)
+		_, got := small.Moments(t, moe.Posterior, r.xt)
+		_, want := small.Moments(t, subset.Posterior, r.xt)
 		fixture.Close(t, r.prefix+"covariance", got, want, 1e-7)
 		fixture.Close(t, r.prefix+"noise", []float64{moe.NoiseVariance}, []float64{subset.NoiseVariance}, 1e-7)
 	}
-}
-
-func predict(t *testing.T, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
-	t.Helper()
-	g, err := gp.Predict(t.Context(), p, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.Mean, g.Cov
 }
 
 // wider checks that wide − narrow is positive semi-definite for each input, [n,c,c].

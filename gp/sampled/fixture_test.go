@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/layertest"
 	"gorgonia.org/tensor"
@@ -31,27 +32,11 @@ func references(t *testing.T) []reference {
 	var all []reference
 	for _, prefix := range []string{"reg_", "cls_"} {
 		r := reference{Arrays: a.Part(prefix), prefix: prefix}
-		var net layers.Sequential
-		for i := 0; a.Has(fmt.Sprint(prefix, i, ".weight")); i += 2 {
-			if i > 0 {
-				net = append(net, layers.Activation("tanh"))
-			}
-			w, s := r.F64(t, fmt.Sprint(i, ".weight"))
-			turned := make([]float64, len(w))
-			kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
-			net = append(net, layers.Dense{
-				W: graph.NewParam(fmt.Sprint(i, ".weight"), turned, tensor.Float64, s[1], s[0]),
-				B: &graph.Param{Name: fmt.Sprint(i, ".bias"), Value: a.Dense(t, fmt.Sprint(prefix, i, ".bias"))},
-			})
-		}
+		net := small.Published(t, r.Arrays, tensor.Float64)
 		r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: r.Dense(t, "X"), Y: r.Dense(t, "y")}}
 		if prefix == "cls_" {
 			_, s := r.F64(t, "g_X")
-			y := make([]float64, s[0]*s[1])
-			for i, c := range r.p.Train.Y.Int64s() {
-				y[i*s[1]+int(c)] = 1
-			}
-			r.p.Train.Y = dense.Of(y, s[0], s[1])
+			r.p.Train.Y = small.OneHot(r.Ints(t, "y"), s[1], tensor.Float64)
 		} else {
 			r.p.Likelihood = likelihood.NewGaussian(r.Scalar(t, "sigma2"), tensor.Float64)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -24,7 +25,7 @@ type part struct {
 
 func loadPart(t *testing.T, a fixture.Arrays, prefix string) part {
 	f := part{Arrays: a.Part(prefix), prefix: prefix}
-	f.p.Net, f.p.Likelihood = published(t, a, prefix), likelihood.Softmax{}
+	f.p.Net, f.p.Likelihood = small.Published(t, f.Part("net."), tensor.Float64), likelihood.Softmax{}
 	if prefix != "cls_" {
 		v := f.Scalar(t, "noise_var")
 		f.p.Likelihood, f.s.NoiseStd = likelihood.NewGaussian(v, tensor.Float64), math.Sqrt(v)
@@ -41,7 +42,7 @@ func (f part) examples(t *testing.T, x, y string) gp.Examples {
 	if f.prefix != "cls_" {
 		return gp.Examples{X: f.Dense(t, x), Y: f.Dense(t, y)}
 	}
-	return gp.Examples{X: f.Dense(t, x), Y: oneHot(f.Ints(t, y), f.Dense(t, "g_X").Shape()[1])}
+	return gp.Examples{X: f.Dense(t, x), Y: small.OneHot(f.Ints(t, y), f.Dense(t, "g_X").Shape()[1], tensor.Float64)}
 }
 
 // with fits with changed settings.
@@ -107,15 +108,15 @@ func TestFixtureSums(t *testing.T) {
 func TestFixturePredictions(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		x, c := f.Dense(t, "Xt"), f.p.Outputs()
-		mean, cov := predict(t, f.with(t, own), x)
+		mean, cov := small.Moments(t, f.with(t, own), x)
 		fixture.Close(t, "gp_mean", mean, f.Floats(t, "gp_mean"), 1e-8)
 		fixture.Close(t, "f_var", diagonal(cov, c), f.Floats(t, "f_var"), 1e-8)
-		mean, cov = predict(t, f.with(t, asPublished), x)
+		mean, cov = small.Moments(t, f.with(t, asPublished), x)
 		fixture.Close(t, "f_var beside the network", diagonal(cov, c), f.Floats(t, "f_var"), 1e-8)
 		if f.Has("g_Xt") {
 			fixture.Close(t, "g_Xt", mean, f.Floats(t, "g_Xt"), 1e-12)
 		}
-		mean, cov = predict(t, f.with(t, jointOwn), x)
+		mean, cov = small.Moments(t, f.with(t, jointOwn), x)
 		fixture.Close(t, "full_mean", mean, f.Floats(t, "full_mean"), 1e-8)
 		fixture.Close(t, "full_cov", cov, f.Floats(t, "full_cov"), 1e-8)
 	})
@@ -130,7 +131,7 @@ func TestFixtureUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean, cov := predict(t, q, f.Dense(t, "Xt"))
+		mean, cov := small.Moments(t, q, f.Dense(t, "Xt"))
 		fixture.Close(t, "upd_mean", mean, f.Floats(t, "upd_mean"), 1e-8)
 		fixture.Close(t, "upd_var", diagonal(cov, f.p.Outputs()), f.Floats(t, "upd_var"), 1e-8)
 	})
@@ -142,10 +143,10 @@ func TestFixtureAllPoints(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		f.points = f.p.Train.X
 		x, c := f.Dense(t, "Xt"), f.p.Outputs()
-		mean, cov := predict(t, f.with(t, own), x)
+		mean, cov := small.Moments(t, f.with(t, own), x)
 		fixture.Close(t, "lim_gp_mean", mean, f.Floats(t, "lim_gp_mean"), 1e-6)
 		fixture.Close(t, "lim_gp_var", diagonal(cov, c), f.Floats(t, "lim_gp_var"), 1e-6)
-		_, cov = predict(t, f.with(t, jointOwn), x)
+		_, cov = small.Moments(t, f.with(t, jointOwn), x)
 		fixture.Close(t, "lla_cov", cov, f.Floats(t, "lla_cov"), 1e-6)
 	})
 }
@@ -232,7 +233,7 @@ func nllOf(e gp.Examples, p []float64) (sum float64) {
 func TestFixtureClasses(t *testing.T) {
 	f := loadPart(t, fixture.Load(t, "sfr"), "cls_")
 	x, c := f.Dense(t, "Xt"), f.p.Outputs()
-	mean, cov := predict(t, f.with(t, own), x)
+	mean, cov := small.Moments(t, f.with(t, own), x)
 	fixture.Close(t, "probs_gp", f.sampled(t, "mc_z", mean, diagonal(cov, c)), f.Floats(t, "probs_gp"), 1e-8)
 	g, err := gp.Predict(t.Context(), f.with(t, asPublished), x)
 	if err != nil {
@@ -240,7 +241,7 @@ func TestFixtureClasses(t *testing.T) {
 	}
 	fixture.Close(t, "probs_nn", f.sampled(t, "mc_z", g.Mean, diagonal(g.Cov, c)), f.Floats(t, "probs_nn"), 1e-8)
 	fixture.Close(t, "probs_nn_probit", gp.Probit(nil, g), f.Floats(t, "probs_nn_probit"), 1e-8)
-	mean, cov = predict(t, f.with(t, func(s *Settings) { s.OwnMean, s.Clip = true, f.Scalar(t, "eps") }), x)
+	mean, cov = small.Moments(t, f.with(t, func(s *Settings) { s.OwnMean, s.Clip = true, f.Scalar(t, "eps") }), x)
 	fixture.Close(t, "eps_mean", mean, f.Floats(t, "eps_mean"), 1e-8)
 	fixture.Close(t, "eps_var", diagonal(cov, c), f.Floats(t, "eps_var"), 1e-8)
 }
@@ -272,7 +273,7 @@ func TestFixtureJitter(t *testing.T) {
 		if _, err := q.solve(); err != nil {
 			t.Fatal(err)
 		}
-		mean, _ := predict(t, q, f.Dense(t, "Xt"))
+		mean, _ := small.Moments(t, q, f.Dense(t, "Xt"))
 		fixture.Close(t, "jit_mean", mean, f.Floats(t, "jit_mean"), 1e-8)
 	})
 }

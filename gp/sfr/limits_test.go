@@ -9,7 +9,9 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -32,10 +34,10 @@ func tolerance(dt tensor.Dtype) float64 {
 
 // TestOneOutput: separate and joint outputs are the same where there is one.
 func TestOneOutput(t *testing.T) {
-	p := newProblem(t, 1, tensor.Float64, 40, 5, 1, false)
+	p := small.Problem(t, 1, tensor.Float64, 40, 5, 1, false)
 	z := firstRows(p, 9)
-	mean, cov := predict(t, fitted(t, p, Settings{PriorStd: 0.8, OwnMean: true}, z), p.Validation.X)
-	mean2, cov2 := predict(t, fitted(t, p, Settings{PriorStd: 0.8, OwnMean: true, Outputs: outputsJoint}, z), p.Validation.X)
+	mean, cov := small.Moments(t, fitted(t, p, Settings{PriorStd: 0.8, OwnMean: true}, z), p.Validation.X)
+	mean2, cov2 := small.Moments(t, fitted(t, p, Settings{PriorStd: 0.8, OwnMean: true, Outputs: outputsJoint}, z), p.Validation.X)
 	fixture.Close(t, "mean", mean2, mean, 1e-9)
 	fixture.Close(t, "covariance", cov2, cov, 1e-9)
 }
@@ -45,22 +47,22 @@ func TestOneOutput(t *testing.T) {
 func TestUpdateIsFit(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, classes := range []bool{false, true} {
-			all := newProblem(t, 2, dt, 50, 6, 3, classes)
+			all := small.Problem(t, 2, dt, 50, 6, 3, classes)
 			z, probe := firstRows(all, 8), all.Validation.X
 			all.Validation = nil // the noise is not to be found again
 			before, later := all, all
-			before.Train, later.Train = all.Train.Rows(numbers(30)), all.Train.Rows(numbers(50)[30:])
+			before.Train, later.Train = all.Train.Rows(dense.Indices(30)), all.Train.Rows(dense.Indices(50)[30:])
 			for name, s := range forms(0.7) {
 				what := fmt.Sprint(dt, ", classes ", classes, ", ", name)
-				mean, cov := predict(t, fitted(t, all, s, z), probe)
+				mean, cov := small.Moments(t, fitted(t, all, s, z), probe)
 				q := fitted(t, before, s, z)
-				_, wide := predict(t, q, probe)
+				_, wide := small.Moments(t, q, probe)
 				for how, from := range map[string]gp.Updater{"": q, ", restored": restored(t, before, q)} {
 					u, err := from.Update(t.Context(), later, gp.Run{})
 					if err != nil {
 						t.Fatal(err)
 					}
-					m, c := predict(t, u, probe)
+					m, c := small.Moments(t, u, probe)
 					fixture.Close(t, what+how+": mean", m, mean, tolerance(dt))
 					fixture.Close(t, what+how+": covariance", c, cov, tolerance(dt))
 				}
@@ -100,8 +102,8 @@ func TestFloat32(t *testing.T) {
 	for i, p := range all[:len(all)/2] {
 		single := all[len(all)/2+i]
 		for name, s := range forms(0.5) {
-			mean, cov := predict(t, fitted(t, p.Problem, s, firstRows(p.Problem, 4)), p.Probe)
-			mean2, cov2 := predict(t, fitted(t, single.Problem, s, firstRows(single.Problem, 4)), single.Probe)
+			mean, cov := small.Moments(t, fitted(t, p.Problem, s, firstRows(p.Problem, 4)), p.Probe)
+			mean2, cov2 := small.Moments(t, fitted(t, single.Problem, s, firstRows(single.Problem, 4)), single.Probe)
 			fixture.Close(t, single.Name+", "+name+": mean", mean2, mean, 1e-4)
 			fixture.Close(t, single.Name+", "+name+": covariance", cov2, cov, 1e-4)
 		}
@@ -110,30 +112,30 @@ func TestFloat32(t *testing.T) {
 
 // TestManyInputs: inputs beyond those that are converted at a time count as the others do.
 func TestManyInputs(t *testing.T) {
-	p := newProblem(t, 3, tensor.Float32, convertAtOnce+105, 5, 2, true)
+	p := small.Problem(t, 3, tensor.Float32, convertAtOnce+105, 5, 2, true)
 	q := fitted(t, p, Settings{PriorStd: 1}, firstRows(p, 6))
-	mean, cov := predict(t, q, p.Train.X)
+	mean, cov := small.Moments(t, q, p.Train.X)
 	last := []int{convertAtOnce - 1, convertAtOnce, convertAtOnce + 104}
-	mean2, cov2 := predict(t, q, data.TakeRows(p.Train.X, last))
+	mean2, cov2 := small.Moments(t, q, data.TakeRows(p.Train.X, last))
 	for i, r := range last {
 		fixture.Close(t, "mean", mean[2*r:2*r+2], mean2[2*i:2*i+2], 1e-12)
 		fixture.Close(t, "covariance", cov[4*r:4*r+4], cov2[4*i:4*i+4], 1e-12)
 	}
-	once := fitted(t, gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: p.Train.Rows(numbers(convertAtOnce))}, Settings{PriorStd: 1}, firstRows(p, 6))
-	rest := gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: p.Train.Rows(numbers(convertAtOnce + 105)[convertAtOnce:])}
+	once := fitted(t, gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: p.Train.Rows(dense.Indices(convertAtOnce))}, Settings{PriorStd: 1}, firstRows(p, 6))
+	rest := gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: p.Train.Rows(dense.Indices(convertAtOnce + 105)[convertAtOnce:])}
 	u, err := once.Update(t.Context(), rest, gp.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cov2 = predict(t, u, p.Validation.X)
-	_, cov = predict(t, q, p.Validation.X)
+	_, cov2 = small.Moments(t, u, p.Validation.X)
+	_, cov = small.Moments(t, q, p.Validation.X)
 	fixture.Close(t, "an update with the rest", cov2, cov, 1e-9)
 }
 
 // TestMemory: a fit within the memory of smaller batches is the same. Where a fit needs more than
 // the limit, the error says how much memory the fit needs.
 func TestMemory(t *testing.T) {
-	p := newProblem(t, 4, tensor.Float64, 60, 8, 3, true)
+	p := small.Problem(t, 4, tensor.Float64, 60, 8, 3, true)
 	fit := func(limit int64) (*gp.Fitted, error) {
 		return (&Settings{Points: 8, PriorStd: 1}).Fit(t.Context(), p, gp.Run{Seed: 1, Memory: limit})
 	}
@@ -141,7 +143,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mean, cov := predict(t, whole.Posterior, p.Validation.X)
+	mean, cov := small.Moments(t, whole.Posterior, p.Validation.X)
 	parts, fewest := 0, int64(0)
 	for limit := int64(1 << 20); limit > 1<<10; limit = limit * 3 / 4 {
 		f, err := fit(limit)
@@ -152,7 +154,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		parts, fewest = parts+1, limit
-		mean2, cov2 := predict(t, f.Posterior, p.Validation.X)
+		mean2, cov2 := small.Moments(t, f.Posterior, p.Validation.X)
 		fixture.Close(t, "mean", mean2, mean, 1e-9)
 		fixture.Close(t, "covariance", cov2, cov, 1e-9)
 	}

@@ -3,20 +3,18 @@ package sfr
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
 // TestErrors: settings that contradict each other or the problem are named.
 func TestErrors(t *testing.T) {
-	numbers, classes := newProblem(t, 5, tensor.Float64, 20, 4, 1, false), newProblem(t, 5, tensor.Float64, 20, 4, 2, true)
+	numbers, classes := small.Problem(t, 5, tensor.Float64, 20, 4, 1, false), small.Problem(t, 5, tensor.Float64, 20, 4, 2, true)
 	without := numbers
 	without.Validation = nil
 	for want, c := range map[string]struct {
@@ -59,60 +57,17 @@ func TestLabels(t *testing.T) {
 // TestFoundOnValidation: the candidate that a fit chooses is the best of fits with each of
 // them given.
 func TestFoundOnValidation(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 60, 6, 2, false)
+	p := small.Problem(t, 9, tensor.Float64, 60, 6, 2, false)
 	for _, own := range []bool{false, true} {
-		grid, s := []float64{0.05, 0.5, 5}, Settings{Points: 10, OwnMean: own}
-		fit := func(s Settings) *gp.Fitted {
-			f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return f
-		}
-		s.PriorGrid = grid
-		found := fit(s)
-		s.PriorGrid = nil
-		best, at := math.Inf(1), gp.Candidate{}
-		for _, prior := range grid {
-			for _, noise := range gp.LogSpaced(0.075, 1.2, 9) {
-				s.PriorStd, s.NoiseStd = prior, noise
-				f := fit(s)
-				if nll := validationNLL(t, p, f); nll < best {
-					best, at = nll, gp.Candidate{Prior: prior, Noise: noise}
-				}
-			}
-		}
-		if found.Record.PriorStds[0] != at.Prior || math.Abs(math.Sqrt(found.NoiseVariance)-at.Noise) > 1e-12 {
-			t.Errorf("σ₀ %g and σ² %g, want %+v", found.Record.PriorStds, found.NoiseVariance, at)
-		}
-		if got := factOf(found, "validation NLL"); math.Abs(got-best) > 1e-9 {
-			t.Errorf("validation NLL %g, want %g", got, best)
-		}
+		small.FoundOnValidation(t, p, func(grid []float64, prior, noise float64) gp.Settings {
+			return &Settings{Points: 10, OwnMean: own, PriorGrid: grid, PriorStd: prior, NoiseStd: noise}
+		})
 	}
-}
-
-// validationNLL returns the NLL of f's predictions of p's validation rows, each output by itself.
-func validationNLL(t *testing.T, p gp.Problem, f *gp.Fitted) float64 {
-	mean, cov := predict(t, f.Posterior, p.Validation.X)
-	c, y, sum := p.Outputs(), graph.Floats(p.Validation.Y), 0.0
-	lik := likelihood.NewGaussian(f.NoiseVariance, tensor.Float64)
-	for i := range mean {
-		sum -= lik.LogPredictive(y[i:i+1], mean[i:i+1], []float64{cov[i*c+i%c]})
-	}
-	return sum / float64(p.Validation.N())
-}
-
-func factOf(f *gp.Fitted, name string) float64 {
-	i := slices.IndexFunc(f.Record.Facts, func(g gp.Fact) bool { return g.Name == name })
-	if i < 0 {
-		return math.NaN()
-	}
-	return f.Record.Facts[i].Value
 }
 
 // TestRecord: facts, and notes on the mean, on points, and on a singular kernel.
 func TestRecord(t *testing.T) {
-	p := newProblem(t, 9, tensor.Float64, 30, 3, 1, false) // 13 weights
+	p := small.Problem(t, 9, tensor.Float64, 30, 3, 1, false) // 13 weights
 	f, err := (&Settings{PriorStd: 1, NoiseStd: 0.3, OwnMean: true}).Fit(t.Context(), p, gp.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +78,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("notes %q, want %q", notes, want)
 		}
 	}
-	if e := factOf(f, "effective parameters"); !(e > 0 && e < 13.001) || !f.Record.Untouched || f.Record.Rows != 30 || !(factOf(f, "jitter") > 0) {
+	if e := small.Fact(f, "effective parameters"); !(e > 0 && e < 13.001) || !f.Record.Untouched || f.Record.Rows != 30 || !(small.Fact(f, "jitter") > 0) {
 		t.Errorf("record %+v", f.Record)
 	}
 	if f, err = (&Settings{PriorGrid: []float64{0.5, 1}, Points: 5}).Fit(t.Context(), p, gp.Run{}); err != nil || f.Record.Untouched {
@@ -137,11 +92,11 @@ func TestRecord(t *testing.T) {
 // TestSamePoint: rows that are there twice make K_z singular, which is noted, and predictions
 // are those without the repetition.
 func TestSamePoint(t *testing.T) {
-	p := newProblem(t, 11, tensor.Float64, 30, 8, 1, false)
+	p := small.Problem(t, 11, tensor.Float64, 30, 8, 1, false)
 	s := Settings{PriorStd: 1, NoiseStd: 0.3, OwnMean: true}
-	mean, cov := predict(t, fitted(t, p, s, firstRows(p, 6)), p.Validation.X)
+	mean, cov := small.Moments(t, fitted(t, p, s, firstRows(p, 6)), p.Validation.X)
 	twice := p.Train.Rows([]int{0, 1, 2, 3, 4, 5, 0, 3}).X
-	mean2, cov2 := predict(t, fitted(t, p, s, twice), p.Validation.X)
+	mean2, cov2 := small.Moments(t, fitted(t, p, s, twice), p.Validation.X)
 	for i := range mean {
 		if math.Abs(mean[i]-mean2[i]) > 1e-5 || math.Abs(cov[i]-cov2[i]) > 1e-5 {
 			t.Errorf("input %d: %g with variance %g, want %g with %g", i, mean2[i], cov2[i], mean[i], cov[i])

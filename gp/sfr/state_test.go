@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 // TestSpoiledHeader: what no fit can have written is named.
 func TestSpoiledHeader(t *testing.T) {
-	p := newProblem(t, 7, tensor.Float64, 20, 4, 2, true)
+	p := small.Problem(t, 7, tensor.Float64, 20, 4, 2, true)
 	q := fitted(t, p, Settings{PriorStd: 1, Clip: 0.01}, firstRows(p, 5))
 	state, err := q.State()
 	if err != nil {

@@ -8,8 +8,10 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -40,7 +42,7 @@ func newSample(t *testing.T, problem string, s Settings) *sample {
 	x, y := a.Dense(t, problem+"X"), a.Dense(t, problem+"y")
 	c := a.Dense(t, problem+"beta_opt").Shape()[1]
 	if problem == "cls_" {
-		y = oneHot(a.Ints(t, "cls_y"), c, f64)
+		y = small.OneHot(a.Ints(t, "cls_y"), c, f64)
 	}
 	net := hidden(t, a, weightNames(a, problem, ".weight"), weightNames(a, problem, ".bias"), c, f64)
 	_, shape := a.F64(t, problem+"W_rf")
@@ -80,7 +82,7 @@ func TestFixtureSNGPNorms(t *testing.T) {
 	for i, l := range p.bounded {
 		b := graph.NewBuilder(f64)
 		u, v := l.step(b)
-		got := values(t, b, u, v, l.norm(b, u, v))
+		got := small.Values(t, b, u, v, l.norm(b, u, v))
 		for k, name := range []string{"sn_u1_", "sn_v1_", "sn_sigma1_"} {
 			p.close(t, fmt.Sprint(name, i), got[k], 1e-12)
 		}
@@ -122,7 +124,7 @@ func TestFixtureSNGPConvolutionNorms(t *testing.T) {
 				set(l.u, a.Floats(t, fmt.Sprint("conv_u0_s", stride)))
 				b := graph.NewBuilder(f64)
 				u, v := l.step(b)
-				fixture.Close(t, key, values(t, b, l.norm(b, u, v))[0], a.Floats(t, key), 1e-12)
+				fixture.Close(t, key, small.Values(t, b, l.norm(b, u, v))[0], a.Floats(t, key), 1e-12)
 			}
 			if err := settle(all, f64, 3000); err != nil {
 				t.Fatal(err)
@@ -288,13 +290,13 @@ func TestFixtureSNGPGradients(t *testing.T) {
 		shape := p.Dense(t, "cls_sgd_batches").Shape()
 		e := p.p.Train.Rows(p.Ints(t, "cls_sgd_batches")[:shape[1]])
 		b := graph.NewBuilder(f64)
-		l := p.loss(b, given(b, "x", e.X), given(b, "y", e.Y))
+		l := p.loss(b, small.Given(b, "x", e.X), small.Given(b, "y", e.Y))
 		if b.Err() != nil {
 			t.Fatal(b.Err())
 		}
 		params := p.params()
-		grads := values(t, b, graph.Grad(b, l.Loss, nodes(b, params)...)...)
-		fixture.Close(t, "cls_ce0", values(t, b, l.Data)[0], p.Floats(t, "cls_ce0"), 1e-12)
+		grads := small.Values(t, b, graph.Grad(b, l.Loss, nodes(b, params)...)...)
+		fixture.Close(t, "cls_ce0", small.Values(t, b, l.Data)[0], p.Floats(t, "cls_ce0"), 1e-12)
 		for i, q := range params {
 			key, got := fmt.Sprintf("g_%s_%d.", rule, i/2*2), grads[i]
 			switch {
@@ -442,7 +444,7 @@ func TestFixtureSNGPFineTuning(t *testing.T) {
 	p := &sample{Arrays: a, problem: "fine_", fitting: trial(t, net, Settings{
 		Spectral: spectralAlways, NormGradient: gradThrough, LayerNorm: true, Features: s[0], Ridge: 1e-3, Precision: decaying,
 		LearningRate: a.Scalar(t, "fine_lr"), WeightDecay: a.Scalar(t, "fine_wd"),
-	}, a.Dense(t, "fine_X"), oneHot(a.Ints(t, "fine_y"), s[1], f64), true)}
+	}, a.Dense(t, "fine_X"), small.OneHot(a.Ints(t, "fine_y"), s[1], f64), true)}
 	w, _ := turned(t, a, "fine_W_rf")
 	set(p.post.head.W, w)
 	set(p.post.head.Phase, a.Floats(t, "fine_b_rf"))
@@ -464,19 +466,11 @@ func TestFixtureSNGPFineTuning(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, shape := a.F64(t, "fine_logits")
-	x := p.p.Train.Rows(upTo(shape[0])).X
+	x := p.p.Train.Rows(dense.Indices(shape[0])).X
 	g, err := gp.Predict(t.Context(), p.post, x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "fine_logits", g.Mean, want, 1e-9)
 	p.close(t, "var", variances(g), 1e-9)
-}
-
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }

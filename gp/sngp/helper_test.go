@@ -8,9 +8,9 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -43,40 +43,6 @@ func hidden(t testing.TB, a fixture.Arrays, weights, biases []string, c int, dt 
 	return append(net, layers.Dense{W: graph.NewParam("last.weight", make([]float64, units*c), dt, units, c), B: graph.NewParam("last.bias", make([]float64, c), dt, c)})
 }
 
-// oneHot are the rows of labels.
-func oneHot(labels []int, c int, dt tensor.Dtype) *tensor.Dense {
-	v := make([]float64, len(labels)*c)
-	for i, k := range labels {
-		v[i*c+k] = 1
-	}
-	return graph.Convert(dense.Of(v, len(labels), c), dt)
-}
-
-// values runs a graph once and returns the values of nodes.
-func values(t testing.TB, b *graph.Builder, nodes ...*graph.Node) (out [][]float64) {
-	t.Helper()
-	prog, err := graph.Compile(b, nodes, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range nodes {
-		if n.Dims() == 0 {
-			out = append(out, []float64{prog.Scalar(n)})
-		} else {
-			out = append(out, graph.Floats(prog.Value(n)))
-		}
-	}
-	return out
-}
-
-// given is a leaf that holds v.
-func given(b *graph.Builder, name string, v *tensor.Dense) *graph.Node {
-	return b.Param(&graph.Param{Name: name, Value: v})
-}
-
 // set overwrites the elements of an array.
 func set(p *graph.Param, v []float64) {
 	for i, x := range v {
@@ -87,10 +53,7 @@ func set(p *graph.Param, v []float64) {
 // fit fits settings.
 func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) (*gp.Fitted, *posterior) {
 	t.Helper()
-	f, err := s.Fit(t.Context(), p, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, r)
 	return f, f.Posterior.(*posterior)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gonum.org/v1/gonum/mat"
@@ -270,13 +271,13 @@ func TestWithinBound(t *testing.T) {
 func TestGradients(t *testing.T) {
 	rng := newRand(5)
 	x := dense.Of(normals(6*40, rng), 6, 2, 5, 4)
-	y := oneHot([]int{0, 1, 2, 0, 1, 2}, 3, f64)
+	y := small.OneHot([]int{0, 1, 2, 0, 1, 2}, 3, f64)
 	f := trial(t, residualNet(t), Settings{Bound: 0.6, NormGradient: gradThrough, Features: 8, LayerNorm: true, L2: 1e-2, BatchNorm: normTraining}, x, y, true)
 	if err := settle(f.bounded, f64, 3000); err != nil {
 		t.Fatal(err)
 	}
 	b := graph.NewBuilder(f64)
-	l := f.loss(b, given(b, "x", x), given(b, "y", y))
+	l := f.loss(b, small.Given(b, "x", x), small.Given(b, "y", y))
 	params := f.params()
 	wrt := nodes(b, params)
 	grads := graph.Grad(b, l.Loss, wrt...)
@@ -402,7 +403,7 @@ func TestBatchNorm(t *testing.T) {
 	state := func(all []*graph.Param) []float64 { return append(all[0].Floats(), all[1].Floats()...) }
 	before := state(layers.State(net))
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{
-		X: dense.Of(normals(8*40, newRand(1)), 8, 2, 5, 4), Y: oneHot([]int{0, 1, 2, 0, 1, 2, 0, 1}, 3, f64),
+		X: dense.Of(normals(8*40, newRand(1)), 8, 2, 5, 4), Y: small.OneHot([]int{0, 1, 2, 0, 1, 2, 0, 1}, 3, f64),
 	}}
 	for _, norm := range []string{"frozen", normTraining} {
 		_, post := fit(t, Settings{Features: 8, Iterations: 3, BatchNorm: norm}, p, gp.Run{})
@@ -434,7 +435,7 @@ func TestLambda(t *testing.T) {
 	for i := 0; i < len(labels); i += 3 {
 		labels[i] = (labels[i] + 1) % 3 // the values are too sure of their classes, but not far off
 	}
-	p.Validation = &gp.Examples{X: p.Train.X, Y: oneHot(labels, 3, f64)}
+	p.Validation = &gp.Examples{X: p.Train.X, Y: small.OneHot(labels, 3, f64)}
 	loss := func(lambda *float64) (float64, float64) {
 		f, post := fit(t, Settings{Features: 30, Iterations: 200, LearningRate: 0.02, KeepLast: true, Lambda: lambda}, p, gp.Run{})
 		g, err := gp.Predict(t.Context(), post, p.Validation.X)

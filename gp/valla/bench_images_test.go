@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -50,14 +51,14 @@ func BenchmarkResNet20(b *testing.B) {
 		}
 		return x
 	}
-	labels, class := make([]int64, batch), make([]int, inducing)
+	labels, class := make([]int, batch), make([]int, inducing)
 	for i := range labels {
-		labels[i] = int64(i % outputs)
+		labels[i] = i % outputs
 	}
 	for i := range class {
 		class[i] = i % outputs
 	}
-	x, y := images(batch), oneHot(labels, outputs, tensor.Float32)
+	x, y := images(batch), small.OneHot(labels, outputs, tensor.Float32)
 	layer, err := NewLayer(jacobian.NTK{Net: net}, images(inducing), class)
 	if err != nil {
 		b.Fatal(err)

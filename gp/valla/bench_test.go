@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -28,12 +29,12 @@ func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (adamFi
 		b.Fatal(err)
 	}
 	class := make([]int, inducing)
-	labels := make([]int64, 1000)
+	labels := make([]int, 1000)
 	for i := range class {
 		class[i] = i % m.Outputs
 	}
 	for i := range labels {
-		labels[i] = int64(i % m.Outputs)
+		labels[i] = i % m.Outputs
 	}
 	layer, err := NewLayer(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
 	if err != nil {
@@ -42,7 +43,7 @@ func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (adamFi
 	f := adamFit{Net: net, Layer: layer, Likelihood: likelihood.NewGaussian(0.1, dt), Alpha: new(1.0)}
 	y := random(1000, 1)
 	if m.Outputs > 1 {
-		f.Likelihood, y = likelihood.Softmax{}, oneHot(labels, m.Outputs, dt)
+		f.Likelihood, y = likelihood.Softmax{}, small.OneHot(labels, m.Outputs, dt)
 	}
 	return f, random(1000, m.Inputs), y
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
@@ -28,13 +29,13 @@ func TestNewErrors(t *testing.T) {
 	k := jacobian.NTK{Net: p.net}
 	ints := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking(make([]int, 6)))
 	rng := rand.New(rand.NewPCG(1, 1))
-	z := normal(rng, tensor.Float64, 3, 2)
+	z := small.Normal(rng, tensor.Float64, 3, 2)
 	for _, c := range []struct {
 		z     *tensor.Dense
 		class []int
 		want  string
 	}{
-		{normal(rng, tensor.Float64, 3), nil, "inducing inputs have shape (3), expected [M,…]"},
+		{small.Normal(rng, tensor.Float64, 3), nil, "inducing inputs have shape (3), expected [M,…]"},
 		{z, []int{0, 1}, "2 classes for 3 inducing points"},
 		{z, []int{0, -1, 1}, "class[1] is -1"},
 		{ints, nil, "inducing inputs are int, expected float32 or float64"},
@@ -60,7 +61,7 @@ func TestNewErrors(t *testing.T) {
 func TestFitErrors(t *testing.T) {
 	p := newToy(t, 1, tensor.Float64, size{2, 3})
 	rng := rand.New(rand.NewPCG(1, 1))
-	data := func(dt tensor.Dtype, rows, cols int) *tensor.Dense { return normal(rng, dt, rows, cols) }
+	data := func(dt tensor.Dtype, rows, cols int) *tensor.Dense { return small.Normal(rng, dt, rows, cols) }
 	for what, c := range map[string]struct {
 		x, y *tensor.Dense
 		want []string
@@ -68,7 +69,7 @@ func TestFitErrors(t *testing.T) {
 		"rows":            {p.x, data(tensor.Float64, 5, 2), []string{"(6, 2)", "(5, 2)", "bad problem: "}},
 		"width of x":      {data(tensor.Float64, 6, 4), p.y, []string{"(6, 4)", "(2, 6)", "valla: "}},
 		"width of y":      {p.x, data(tensor.Float64, 6, 1), []string{"(6, 1)", "(6, 2)", "valla: "}},
-		"vector y":        {p.x, normal(rng, tensor.Float64, 6), []string{"(6)", "(6, 2)", "bad problem: "}},
+		"vector y":        {p.x, small.Normal(rng, tensor.Float64, 6), []string{"(6)", "(6, 2)", "bad problem: "}},
 		"type of y":       {p.x, data(tensor.Float32, 6, 2), []string{"float32", "float64", "bad problem: "}},
 		"type of network": {data(tensor.Float32, 6, 2), data(tensor.Float32, 6, 2), []string{"float32", "float64", "bad problem: "}},
 	} {
@@ -90,7 +91,7 @@ func TestFitErrors(t *testing.T) {
 // TestFitValidationErrors: held-out rows that do not suit.
 func TestFitValidationErrors(t *testing.T) {
 	p := newToy(t, 1, tensor.Float64, size{2, 3})
-	five := normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 5, 2)
+	five := small.Normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 5, 2)
 	for _, c := range []struct {
 		want string
 		x, y *tensor.Dense

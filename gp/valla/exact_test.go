@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -20,7 +21,7 @@ var ctx = context.Background()
 // the hyper-parameters that maximise its marginal likelihood.
 func exactLayer(t *testing.T, a fixture.Arrays, z string) (*Layer, layers.Network, float64) {
 	t.Helper()
-	net := fixtureNet(t, a, "tanh", tensor.Float64)
+	net := small.Numbered(t, a, "tanh", tensor.Float64)
 	l, err := NewLayer(jacobian.NTK{Net: net}, a.Dense(t, z), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func TestFixtureOptimalA(t *testing.T) {
 	fixture.Close(t, "variance", variances(t, net, l, a.Dense(t, "grid")), a.Floats(t, "prop2_var"), 1e-6)
 
 	b := graph.NewBuilder(tensor.Float64)
-	x, y := b.Param(&graph.Param{Name: "x", Value: a.Dense(t, "X")}), b.Param(&graph.Param{Name: "y", Value: a.Dense(t, "y")})
+	x, y := small.Given(b, "x", a.Dense(t, "X")), small.Given(b, "y", a.Dense(t, "y"))
 	loss := l.Loss(b, x, y, net.Forward(b, x), Objective{
 		Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: new(0.0), N: x.Shape()[0]})
 	gradL := graph.Grad(b, loss.Loss, b.Param(l.L))[0]

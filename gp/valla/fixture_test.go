@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -22,33 +23,18 @@ type problem struct {
 	x, y  *tensor.Dense
 }
 
-func fixtureNet(t *testing.T, a fixture.Arrays, act layers.Activation, dt tensor.Dtype) layers.Sequential {
-	t.Helper()
-	var net layers.Sequential
-	for i := 1; a.Has(fmt.Sprint("W", i)); i++ {
-		if i > 1 {
-			net = append(net, act)
-		}
-		param := func(key string) *graph.Param {
-			return &graph.Param{Name: key, Value: graph.Convert(a.Dense(t, key), dt)}
-		}
-		net = append(net, layers.Dense{W: param(fmt.Sprint("W", i)), B: param(fmt.Sprint("b", i))})
-	}
-	return net
-}
-
 // load sets up a fixture; regression ones have real targets, the others labels.
 func load(t *testing.T, name string, act layers.Activation, dt tensor.Dtype) *problem {
 	t.Helper()
 	a := fixture.Load(t, name)
-	p := &problem{a: a, dt: dt, net: fixtureNet(t, a, act, dt), x: graph.Convert(a.Dense(t, "X"), dt)}
+	p := &problem{a: a, dt: dt, net: small.Numbered(t, a, act, dt), x: graph.Convert(a.Dense(t, "X"), dt)}
 	z := graph.Convert(a.Dense(t, "Z"), dt)
 	var class []int
 	if a.Has("zc") {
 		class = a.Ints(t, "zc")
 		p.lik = likelihood.Softmax{}
 		_, bias := fmt.Sprint, p.net[len(p.net)-1].(layers.Dense).B
-		p.y = oneHot(a.Dense(t, "y").Int64s(), bias.Value.Shape()[0], dt)
+		p.y = small.OneHot(a.Ints(t, "y"), bias.Value.Shape()[0], dt)
 	} else {
 		p.lik = likelihood.NewGaussian(a.Scalar(t, "noise_var"), dt)
 		p.y = graph.Convert(a.Dense(t, "y"), dt)
@@ -58,14 +44,6 @@ func load(t *testing.T, name string, act layers.Activation, dt tensor.Dtype) *pr
 		t.Fatal(err)
 	}
 	return p
-}
-
-func oneHot(labels []int64, classes int, dt tensor.Dtype) *tensor.Dense {
-	v := make([]float64, len(labels)*classes)
-	for i, c := range labels {
-		v[i*classes+int(c)] = 1
-	}
-	return graph.Convert(tensor.New(tensor.WithShape(len(labels), classes), tensor.WithBacking(v)), dt)
 }
 
 // setState puts the fixture's L and σ₀ into the layer.

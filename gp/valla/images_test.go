@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers/layertest"
 	"gorgonia.org/tensor"
@@ -20,7 +21,7 @@ func TestFixtureImages(t *testing.T) {
 				a, net := layertest.Images(t, name, dt)
 				p := &problem{a: a, dt: dt, net: net, x: graph.Convert(a.Dense(t, "X"), dt), lik: likelihood.Softmax{}}
 				_, shape := a.F64(t, "g_X")
-				p.y = oneHot(a.Dense(t, "y").Int64s(), shape[1], dt)
+				p.y = small.OneHot(a.Ints(t, "y"), shape[1], dt)
 				var err error
 				if p.layer, err = NewLayer(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), a.Ints(t, "zc")); err != nil {
 					t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -31,9 +32,9 @@ func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 		}
 		return d
 	}
-	labels, class := make([]int64, n), make([]int, m)
+	labels, class := make([]int, n), make([]int, m)
 	for i := range labels {
-		labels[i] = int64(i % 4)
+		labels[i] = i % 4
 	}
 	for i := range class {
 		class[i] = i % 4
@@ -43,7 +44,7 @@ func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 		t.Fatal(err)
 	}
 	f = adamFit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: n}
-	return f, random(n, 3, 16, 16), oneHot(labels, 4, tensor.Float32)
+	return f, random(n, 3, 16, 16), small.OneHot(labels, 4, tensor.Float32)
 }
 
 // TestMemoryLimit: under a limit a step is computed in parts, with the same loss and
@@ -102,7 +103,7 @@ func TestPlanIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := liveHeap()
+	before := small.LiveHeap()
 	obj, err := f.Objective(x, y)
 	if err == nil {
 		_, err = obj.Evaluate(t.Context(), 0)
@@ -110,7 +111,7 @@ func TestPlanIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := float64(liveHeap() - before)
+	got := float64(small.LiveHeap() - before)
 	runtime.KeepAlive(obj)
 	if want := float64(plan); got < want/1.25 || got > want*1.25 {
 		t.Errorf("a step takes %s, %s were planned", graph.Bytes(int64(got)), graph.Bytes(int64(want)))
@@ -125,10 +126,10 @@ func TestStepMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func() (bytes float64) {
-		before := liveHeap()
+		before := small.LiveHeap()
 		natural := naturalFit{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 60, FixPrior: true}
 		natural.Config.Iterations = 1
-		natural.Config.OnProgress = func(train.Progress) { bytes = float64(liveHeap() - before) }
+		natural.Config.OnProgress = func(train.Progress) { bytes = float64(small.LiveHeap() - before) }
 		if _, err := natural.Run(t.Context(), x, y); err != nil {
 			t.Fatal(err)
 		}
@@ -146,13 +147,6 @@ func TestStepMemory(t *testing.T) {
 	if _, err := StepMemory(f.Net, x.Shape()[1:], 0, 1); err == nil {
 		t.Error("no inducing points are accepted")
 	}
-}
-
-func liveHeap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // TestPredictionMemory: predictions do not depend on how many are made at a time, and

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -40,18 +41,11 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 	if err != nil {
 		t.Fatal(err)
 	}
-	normal := func(shape ...int) *tensor.Dense {
-		d := tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(shape...))
-		for i := range d.Float64s() {
-			d.Float64s()[i] = rng.NormFloat64()
-		}
-		return d
-	}
-	layer, err := NewLayer(jacobian.NTK{Net: net}, normal(4, 2), []int{0, 1, 2, 0})
+	layer, err := NewLayer(jacobian.NTK{Net: net}, small.Normal(rng, tensor.Float64, 4, 2), []int{0, 1, 2, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := normal(8, 3)
+	y := small.Normal(rng, tensor.Float64, 8, 3)
 	if _, ok := lik.(likelihood.Softmax); ok {
 		for i := range y.Float64s() {
 			y.Float64s()[i] = 0
@@ -60,7 +54,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 			y.Float64s()[3*i+i%3] = 1
 		}
 	}
-	n, err := naturalFit{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 8, MemoryLimit: limit}.begin(context.Background(), normal(8, 2), y)
+	n, err := naturalFit{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 8, MemoryLimit: limit}.begin(context.Background(), small.Normal(rng, tensor.Float64, 8, 2), y)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 	"gonum.org/v1/gonum/mat"
@@ -182,7 +183,7 @@ func curveFit(t *testing.T, dt tensor.Dtype) (f naturalFit, x, y *tensor.Dense) 
 	f.Net = mapNetwork(t, x, y)
 	rng := rand.New(rand.NewPCG(3, 3))
 	var err error
-	if f.Layer, err = NewLayer(jacobian.NTK{Net: f.Net}, normal(rng, dt, 10, 1), nil); err != nil {
+	if f.Layer, err = NewLayer(jacobian.NTK{Net: f.Net}, small.Normal(rng, dt, 10, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	f.Likelihood, f.Alpha, f.BatchSize, f.Seed = likelihood.NewGaussian(0.05, dt), new(1.0), 20, 3
@@ -290,9 +291,9 @@ func TestNaturalErrors(t *testing.T) {
 		change func(p *toy, f *naturalFit)
 		want   []string
 	}{
-		"rows":       {func(p *toy, _ *naturalFit) { p.y = normal(rand.New(rand.NewPCG(1, 1)), p.dt, 5, 2) }, []string{"(6, 2)", "(5, 2)", "bad problem: "}},
-		"outputs":    {func(p *toy, _ *naturalFit) { p.y = normal(rand.New(rand.NewPCG(1, 1)), p.dt, 6, 3) }, []string{"(6, 2)", "(6, 3)", "valla: "}},
-		"type":       {func(p *toy, _ *naturalFit) { p.y = normal(rand.New(rand.NewPCG(1, 1)), tensor.Float32, 6, 2) }, []string{"float32", "float64", "bad problem: "}},
+		"rows":       {func(p *toy, _ *naturalFit) { p.y = small.Normal(rand.New(rand.NewPCG(1, 1)), p.dt, 5, 2) }, []string{"(6, 2)", "(5, 2)", "bad problem: "}},
+		"outputs":    {func(p *toy, _ *naturalFit) { p.y = small.Normal(rand.New(rand.NewPCG(1, 1)), p.dt, 6, 3) }, []string{"(6, 2)", "(6, 3)", "valla: "}},
+		"type":       {func(p *toy, _ *naturalFit) { p.y = small.Normal(rand.New(rand.NewPCG(1, 1)), tensor.Float32, 6, 2) }, []string{"float32", "float64", "bad problem: "}},
 		"validation": {func(p *toy, f *naturalFit) { f.ValidationX = p.x }, []string{"inputs or targets are nil", "bad problem: "}},
 		"alpha":      {func(_ *toy, f *naturalFit) { f.Alpha = new(2.0) }, []string{"α = 2 is out of range", "valla: "}},
 		"class":      {func(p *toy, _ *naturalFit) { p.layer.Class[1] = 7 }, []string{"class[1] is 7", "2 outputs", "valla: "}},

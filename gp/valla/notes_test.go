@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -24,7 +25,7 @@ func TestNoteOnTwins(t *testing.T) {
 	if notes := strings.Join(f.Record.Notes, "\n"); !strings.Contains(notes, "6 of 10 inducing points lie upon others and add nothing: fewer would do (inducing=4)") {
 		t.Errorf("notes %q", notes)
 	}
-	p.Train.X = normal(rng, tensor.Float64, p.Train.N(), 2)
+	p.Train.X = small.Normal(rng, tensor.Float64, p.Train.N(), 2)
 	if notes := fit(t, s, p, gp.Run{}).Record.Notes; len(notes) != 0 {
 		t.Errorf("of different points: notes %q", notes)
 	}

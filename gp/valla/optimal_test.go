@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -66,7 +67,7 @@ func TestOptimalABound(t *testing.T) {
 		length := norm(p.layer.L.Floats())
 		for _, far := range []float64{1e-3, 1e-1, 1, 10} {
 			for range 20 {
-				dir := graph.Floats(normal(rng, tensor.Float64, len(p.layer.L.Floats())))
+				dir := graph.Floats(small.Normal(rng, tensor.Float64, len(p.layer.L.Floats())))
 				h := far * length / norm(dir)
 				if got := moved(p.layer.L, dir, h, func() float64 { return loss.values(t)[0][0] }); !(got > best) {
 					t.Errorf("seed %d: %.15g at the optimal L, %.15g at a distance of %g of its length", seed, best, got, far)
@@ -128,8 +129,8 @@ func TestOptimalAErrors(t *testing.T) {
 		x    *tensor.Dense
 		want string
 	}{
-		"width": {normal(rng, tensor.Float64, 5, 3), "3) and (2, 6)"},
-		"type":  {normal(rng, tensor.Float32, 5, 2), "float32"},
+		"width": {small.Normal(rng, tensor.Float64, 5, 3), "3) and (2, 6)"},
+		"type":  {small.Normal(rng, tensor.Float32, 5, 2), "float32"},
 	} {
 		if _, err := p.layer.OptimalA(ctx, c.x, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q in it", what, err, c.want)

@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -32,29 +33,10 @@ import (
 // classification problem.
 func newProblem(t testing.TB, dt tensor.Dtype, outputs int, classes bool) gp.Problem {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(4, 4))
-	net, err := layers.MLP{Inputs: 2, Hidden: []int{8}, Outputs: outputs, Activation: "tanh"}.New(dt, rng)
-	if err != nil {
-		t.Fatal(err)
+	p := small.Task{Seed: [2]uint64{4, 4}, Dtype: dt, Rows: 40, Held: 15, Hidden: []int{8}, Outputs: outputs, Classes: classes, Std: 1}.Problem(t)
+	if !classes {
+		p.Likelihood = likelihood.NewGaussian(0.2, tensor.Float64)
 	}
-	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.2, tensor.Float64)}
-	draw := func(n int) gp.Examples {
-		e := gp.Examples{X: normal(rng, dt, n, 2), Y: normal(rng, dt, n, outputs)}
-		if classes {
-			labels := make([]int64, n)
-			for i := range labels {
-				labels[i] = int64(rng.IntN(outputs))
-			}
-			e.Y = oneHot(labels, outputs, dt)
-		}
-		return e
-	}
-	if classes {
-		p.Likelihood = likelihood.Softmax{}
-	}
-	p.Train = draw(40)
-	held := draw(15)
-	p.Validation = &held
 	return p
 }
 
@@ -487,7 +469,7 @@ func TestRestoreImages(t *testing.T) {
 func TestRestoreErrors(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, true)
 	f := fit(t, Settings{Inducing: 4, Iterations: 2}, p, gp.Run{})
-	wide := func(s *saved) { s.arrays["valla.z"] = normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 4, 3) }
+	wide := func(s *saved) { s.arrays["valla.z"] = small.Normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 4, 3) }
 	for what, c := range map[string]struct {
 		header string
 		change func(s *saved)
@@ -530,7 +512,7 @@ func TestTwoOutputsAreExact(t *testing.T) {
 	if f.Record.Notes != nil {
 		t.Fatal(f.Record.Notes)
 	}
-	x := normal(rand.New(rand.NewPCG(8, 8)), tensor.Float64, 5, 2)
+	x := small.Normal(rand.New(rand.NewPCG(8, 8)), tensor.Float64, 5, 2)
 	got, err := gp.Predict(ctx, f.Posterior, x)
 	if err != nil {
 		t.Fatal(err)
@@ -557,7 +539,7 @@ func exactCovariance(t *testing.T, p gp.Problem, x *tensor.Dense, prior, noise f
 		t.Fatal(err)
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	gram := jacobian.NTK{Net: p.Net}.Gram(b, b.Param(&graph.Param{Name: "points", Value: all.(*tensor.Dense)}), append(cx, ct...))
+	gram := jacobian.NTK{Net: p.Net}.Gram(b, small.Given(b, "points", all.(*tensor.Dense)), append(cx, ct...))
 	k := mat.NewDense(n+m, n+m, compile(t, b, gram).values(t)[0])
 	k.Scale(prior, k)
 	noisy := mat.DenseCopyOf(k.Slice(n, n+m, n, n+m))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gonum.org/v1/gonum/mat"
@@ -115,7 +116,7 @@ func TestEpistemic(t *testing.T) {
 func TestEachPrediction(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
 	post := fit(t, Settings{Inducing: 3, Iterations: 5}, p, gp.Run{}).Posterior.(*posterior)
-	x := p.Train.Rows(slices.Repeat(upTo(p.Train.N()), 3*predictBatch/p.Train.N())).X
+	x := p.Train.Rows(slices.Repeat(dense.Indices(p.Train.N()), 3*predictBatch/p.Train.N())).X
 	want, err := gp.Predict(ctx, post, x)
 	if err != nil {
 		t.Fatal(err)
@@ -131,14 +132,6 @@ func TestEachPrediction(t *testing.T) {
 	if err != nil || seen != x.Shape()[0] || seen <= predictBatch {
 		t.Errorf("%d inputs of %d, error %v", seen, x.Shape()[0], err)
 	}
-}
-
-// upTo are the numbers below n.
-func upTo(n int) (rows []int) {
-	for i := range n {
-		rows = append(rows, i)
-	}
-	return rows
 }
 
 // TestNoSplit: where noise cannot go into the variance all of it is epistemic, and so it is

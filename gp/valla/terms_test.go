@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
@@ -88,7 +89,7 @@ func TestMoreDataLessVariance(t *testing.T) {
 		before := p.state(t)
 		m := p.layer.Inducing()
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed of the growth"), 2))
-		g := mat.NewDense(m, m, graph.Floats(normal(rng, tensor.Float64, m, m)))
+		g := mat.NewDense(m, m, graph.Floats(small.Normal(rng, tensor.Float64, m, m)))
 		grown := product(before.low, before.low.T())
 		grown.Add(grown, product(g, g.T()))
 		var chol mat.Cholesky
@@ -172,7 +173,7 @@ func (p *toy) checkGradient(t *testing.T, seed uint64, alpha float64) {
 	prog := compile(t, b, append(graph.Grad(b, loss, wrt...), loss)...)
 	grads := prog.values(t)
 	for i, q := range params {
-		dir := graph.Floats(normal(rand.New(rand.NewPCG(seed, 7)), tensor.Float64, len(grads[i])))
+		dir := graph.Floats(small.Normal(rand.New(rand.NewPCG(seed, 7)), tensor.Float64, len(grads[i])))
 		at := func(h float64) float64 {
 			return moved(q, dir, h, func() float64 { return prog.values(t)[len(params)][0] })
 		}

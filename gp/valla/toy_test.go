@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
@@ -36,8 +37,8 @@ func newToy(t rapid.TB, seed uint64, dt tensor.Dtype, s size) *toy {
 		t.Fatalf("%v", err)
 	}
 	p := &toy{dt: dt, net: net, lik: likelihood.NewGaussian(0.3, dt)}
-	p.x, p.y = normal(rng, dt, toyBatch, 2), normal(rng, dt, toyBatch, s.outputs)
-	p.layerOf(t, normal(rng, dt, s.inducing, 2), nil)
+	p.x, p.y = small.Normal(rng, dt, toyBatch, 2), small.Normal(rng, dt, toyBatch, s.outputs)
+	p.layerOf(t, small.Normal(rng, dt, s.inducing, 2), nil)
 	for i := range p.layer.L.Floats() {
 		p.layer.L.Set(i, 0.5*rng.NormFloat64())
 	}
@@ -61,26 +62,17 @@ func (p *toy) layerOf(t rapid.TB, z *tensor.Dense, class []int) {
 
 // classify makes the toy a classification problem.
 func (p *toy) classify() {
-	labels := make([]int64, toyBatch)
+	labels := make([]int, toyBatch)
 	for i := range labels {
-		labels[i] = int64(i*i+1) % int64(p.y.Shape()[1])
+		labels[i] = (i*i + 1) % p.y.Shape()[1]
 	}
-	p.lik, p.y = likelihood.Softmax{}, oneHot(labels, p.y.Shape()[1], p.dt)
-}
-
-// normal draws a tensor of standard normal numbers.
-func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
-	v := make([]float64, tensor.Shape(shape).TotalSize())
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), dt)
+	p.lik, p.y = likelihood.Softmax{}, small.OneHot(labels, p.y.Shape()[1], p.dt)
 }
 
 // inputs binds the examples in a new graph.
 func (p *toy) inputs() (b *graph.Builder, x, y *graph.Node) {
 	b = graph.NewBuilder(p.dt)
-	return b, b.Param(&graph.Param{Name: "x", Value: p.x}), b.Param(&graph.Param{Name: "y", Value: p.y})
+	return b, small.Given(b, "x", p.x), small.Given(b, "y", p.y)
 }
 
 // program is a compiled graph.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -82,9 +83,9 @@ func (p *problem) record(t *testing.T) *recorded {
 	}
 	outputs := p.y.Shape()[1]
 	if p.a.Has("zc") {
-		labels := p.a.Dense(t, "traj_y").Int64s()
+		labels := p.a.Ints(t, "traj_y")
 		for i := range steps {
-			r.y = append(r.y, oneHot(labels[i*shape[1]:(i+1)*shape[1]], outputs, p.dt))
+			r.y = append(r.y, small.OneHot(labels[i*shape[1]:(i+1)*shape[1]], outputs, p.dt))
 		}
 		return r
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/gp/frozen"
 	"github.com/go-valla/valla/gp/laplace"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 )
 
@@ -130,14 +131,8 @@ func TestFeaturesOfEveryMethod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := gp.Predict(t.Context(), of, x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := gp.Predict(t.Context(), f.Posterior.Stored, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := small.Predict(t, of, x)
+			got := small.Predict(t, f.Posterior.Stored, in)
 			if !slices.Equal(got.Mean, want.Mean) || !slices.Equal(got.Cov, want.Cov) {
 				t.Errorf("means %v, expected %v", got.Mean[:3], want.Mean[:3])
 			}
@@ -273,14 +268,8 @@ func TestFeaturesInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := gp.Predict(t.Context(), whole.Posterior, p.Train.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := gp.Predict(t.Context(), f.Posterior.Stored, p.Train.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := small.Predict(t, whole.Posterior, p.Train.X)
+	got := small.Predict(t, f.Posterior.Stored, p.Train.X)
 	if !close(got.Mean, want.Mean, 1e-10) || !close(got.Cov, want.Cov, 1e-10) {
 		t.Errorf("covariances %v, expected %v", got.Cov[:3], want.Cov[:3])
 	}

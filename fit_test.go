@@ -21,6 +21,7 @@ import (
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 	"github.com/go-valla/valla/train/metric"
 )
@@ -96,14 +97,8 @@ func TestFitIsTheMethods(t *testing.T) {
 	}
 	f := fit(t, m, set, o)
 	x := dense([]float64{0.5, 1, -1, 2}, 2, 2)
-	a, err := gp.Predict(t.Context(), direct.Posterior, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := gp.Predict(t.Context(), f.Posterior, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := small.Predict(t, direct.Posterior, x)
+	b := small.Predict(t, f.Posterior, x)
 	if !slices.Equal(a.Cov, b.Cov) || f.NoiseVariance() != 0.25 || !slices.Equal(f.History[1].PriorStds, direct.Record.PriorStds) {
 		t.Errorf("covariance %v, the method's %v", b.Cov, a.Cov)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -134,10 +135,7 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := gp.Predict(t.Context(), f.Posterior, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, f.Posterior, in)
 	y, nll, square := set.Y.Float64s(), 0.0, [2]float64{}
 	for i := range n {
 		for k := range 2 {
@@ -181,10 +179,7 @@ func TestPredictProbs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := gp.Predict(t.Context(), m.Posterior, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, m.Posterior, in)
 	p := predict(t, m, x)
 	if !slices.Equal(p.Probs, gp.Probit(nil, g)) || p.Link != Probit || p.N() != 20 || p.Mean != nil {
 		t.Errorf("probabilities %v by %s", p.Probs, p.Link)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -22,10 +23,7 @@ func TestScale(t *testing.T) {
 	in := []float64{0.5, -1, 2, 0.25}
 	x := tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(in))
 	of := unit{gp.Point{Net: net, Dtype: tensor.Float64}}
-	want, err := gp.Predict(t.Context(), of, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := small.Predict(t, of, x)
 	by := gp.Affine{Mean: []float64{0.5, 2}, Shift: []float64{1, -1}, Std: []float64{3, 0.2}}
 	check := func(what string, g gp.Gaussian) {
 		t.Helper()
@@ -50,10 +48,7 @@ func TestScale(t *testing.T) {
 		}
 	}
 	s := gp.Scale(of, by)
-	g, err := gp.Predict(t.Context(), s, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, s, x)
 	check("predicted", g)
 	run, err := s.Compile([]int{2}, 2, 0)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -56,24 +57,6 @@ func moved(e gp.Examples, away float64) gp.Examples {
 	return gp.Examples{X: e.X, Y: graph.Convert(dense.Of(y, e.Y.Shape()...), e.Y.Dtype())}
 }
 
-func fitted(t *testing.T, s gp.Settings, p gp.Problem) *gp.Fitted {
-	t.Helper()
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func predicted(t *testing.T, p gp.Posterior, x *tensor.Dense) gp.Gaussian {
-	t.Helper()
-	g, err := gp.Predict(t.Context(), p, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
 // same compares two lists of numbers up to the rounding of the element type.
 func same(t *testing.T, what string, got, want []float64, dt tensor.Dtype) {
 	t.Helper()
@@ -93,18 +76,18 @@ func same(t *testing.T, what string, got, want []float64, dt tensor.Dtype) {
 // noise that the method has around this mean, also after it was stored. It keeps the promises of a posterior.
 func TestTaken(t *testing.T) {
 	for _, p := range problems(t, 2) {
-		m := fitted(t, &sfr.Settings{OwnMean: true}, p.Problem).Posterior
+		m := small.Fit(t, &sfr.Settings{OwnMean: true}, p.Problem, gp.Run{Seed: 3}).Posterior
 		around, err := shifted(t.Context(), p.Problem, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean := predicted(t, m, p.Probe).Mean
+		mean := small.Predict(t, m, p.Probe).Mean
 		for _, c := range methods {
 			t.Run(fmt.Sprint(p.Name, ", ", c.how.Name), func(t *testing.T) {
-				got, want := fitted(t, Of(c.s), p.Problem), fitted(t, c.s, around)
-				g := predicted(t, got.Posterior, p.Probe)
+				got, want := small.Fit(t, Of(c.s), p.Problem, gp.Run{Seed: 3}), small.Fit(t, c.s, around, gp.Run{Seed: 3})
+				g := small.Predict(t, got.Posterior, p.Probe)
 				same(t, "mean", g.Mean, mean, p.Dtype())
-				same(t, "covariance", g.Cov, predicted(t, want.Posterior, p.Probe).Cov, p.Dtype())
+				same(t, "covariance", g.Cov, small.Predict(t, want.Posterior, p.Probe).Cov, p.Dtype())
 				same(t, "noise", []float64{got.NoiseVariance}, []float64{want.NoiseVariance}, p.Dtype())
 				checkStored(t, c.how, p, got.Posterior, g)
 				gptest.Check(t, gptest.Case{Posterior: got.Posterior, X: p.Probe, Net: p.Net})
@@ -131,7 +114,7 @@ func checkStored(t *testing.T, how gp.Method, p gptest.Problem, q gp.Stored, wan
 	if again.String() != q.String() || !strings.HasSuffix(q.String(), ", corrected mean") || gp.MeanOf(again) == "" {
 		t.Errorf("restored as %q, expected %q", again, q)
 	}
-	got := predicted(t, again, p.Probe)
+	got := small.Predict(t, again, p.Probe)
 	same(t, "restored mean", got.Mean, want.Mean, p.Dtype())
 	same(t, "restored covariance", got.Cov, want.Cov, p.Dtype())
 }
@@ -141,13 +124,13 @@ func TestStays(t *testing.T) {
 	stays := 0
 	for _, p := range problems(t, 0) {
 		for _, c := range methods {
-			got, want := fitted(t, Of(c.s), p.Problem), fitted(t, c.s, p.Problem)
+			got, want := small.Fit(t, Of(c.s), p.Problem, gp.Run{Seed: 3}), small.Fit(t, c.s, p.Problem, gp.Run{Seed: 3})
 			if gp.MeanOf(got.Posterior) != "" {
 				continue
 			}
 			stays++
-			g := predicted(t, got.Posterior, p.Probe)
-			same(t, "covariance", g.Cov, predicted(t, want.Posterior, p.Probe).Cov, p.Dtype())
+			g := small.Predict(t, got.Posterior, p.Probe)
+			same(t, "covariance", g.Cov, small.Predict(t, want.Posterior, p.Probe).Cov, p.Dtype())
 			if notes := got.Record.Notes; len(notes) == 0 || !strings.HasPrefix(notes[len(notes)-1], "The mean stays the network's output") {
 				t.Errorf("notes %q", notes)
 			}

@@ -6,30 +6,22 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 )
 
 // variants are settings that reach every choice of points, standard deviations and states.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"defaults":                    {},
 		"few points, fixed":           {Points: 10, Rank: 4, PriorStd: 0.7},
 		"early stopping":              {Points: 12, Rank: 3, PriorStd: 2, EarlyStopping: true, CheckEvery: 7},
 		"early stopping with a grid":  {Points: 12, Rank: 12, PriorGrid: []float64{0.1, 1, 10}, EarlyStopping: true, CheckEvery: 5},
 		"classes: labels, balanced":   {Points: 9, Rank: 5, PointOutput: "label", Balanced: true},
 		"numbers: the noise is given": {Points: 9, Rank: 5, NoiseStd: 0.4},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			noisy, classes := likelihood.Noisy(p.Likelihood), likelihood.IsClass(p.Likelihood)
-			if !classes && s.Balanced || !noisy && s.NoiseStd > 0 {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		return (likelihood.IsClass(p.Likelihood) || !s.Balanced) && (likelihood.Noisy(p.Likelihood) || s.NoiseStd == 0)
+	})
 }
 
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's,

@@ -20,10 +20,7 @@ func saved(t *testing.T, dt tensor.Dtype) (gp.Problem, *posterior, *gptest.Saved
 	t.Helper()
 	p := small.Problem(t, 11, dt, 40, 5, 3, true)
 	s := Settings{Points: 15, Rank: 4, PriorStd: 0.6, EarlyStopping: true, CheckEvery: 20}
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Seed: 2})
 	state, err := f.Posterior.State()
 	if err != nil {
 		t.Fatal(err)

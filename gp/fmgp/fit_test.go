@@ -69,14 +69,8 @@ func TestMean(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		p := newProblem(t, 40, 3, true, dt)
 		_, q := fit(t, Settings{Inducing: 6, Iterations: 10}, p, gp.Run{})
-		g, err := gp.Predict(t.Context(), q, p.Train.X)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := gp.Predict(t.Context(), gp.Point{Net: p.Net, Dtype: dt}, p.Train.X)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, q, p.Train.X)
+		want := small.Predict(t, gp.Point{Net: p.Net, Dtype: dt}, p.Train.X)
 		fixture.Close(t, dt.String(), g.Mean, want.Mean, 0)
 	}
 }
@@ -107,10 +101,7 @@ func TestScatter(t *testing.T) {
 	p, held := spread(t, 400)
 	p.Validation = &held
 	f, q := fit(t, Settings{Inducing: 20, Iterations: 1500, BatchSize: 50}, p, gp.Run{Seed: 2})
-	g, err := gp.Predict(t.Context(), q, dense.Of([]float64{-1, 1, 60}, 3, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, q, dense.Of([]float64{-1, 1, 60}, 3, 1))
 	v, e := g.Cov, g.Epistemic
 	small, large := math.Sqrt(v[0]+f.NoiseVariance), math.Sqrt(v[1]+f.NoiseVariance)
 	if small < 0.05 || small > 0.25 || large < 0.7 || large > 1.4 {

@@ -7,28 +7,21 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 )
 
 // variants are settings that reach every kernel, start and schedule.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"defaults":             {Inducing: 8, Iterations: 12},
 		"embedding":            {Kernel: kernelEmbedding, Inducing: 6, Iterations: 10, Init: "random-points", BatchSize: 10, LengthScale: 1.5},
 		"rbf, random rows":     {Kernel: kernelRBF, Inducing: 5, Iterations: 10, Init: initRandomRows, BatchSize: 11, LengthScale: 2, Amplitude: 0.5, KeepLast: true},
 		"steps, alpha":         {Inducing: 4, Iterations: 12, BatchSize: 7, Schedule: scheduleSteps, DecayEvery: 5, LengthScale: 1, Alpha: new(0.5)},
 		"numbers: the bound":   {Inducing: 4, Iterations: 10, BatchSize: 13, Schedule: scheduleConstant, Alpha: new(0.0), LengthScale: 1, NoiseStd: 0.4, FixNoise: true},
 		"numbers: known noise": {Inducing: 5, Iterations: 10, BatchSize: 12, LengthScale: 1, FixNoise: true},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			if !likelihood.Noisy(p.Likelihood) && s.FixNoise {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		return likelihood.Noisy(p.Likelihood) || !s.FixNoise
+	})
 }
 
 // learnsNoise reports whether the parameters of noise follow Adam, whose steps differ for log σ² and log σ.

@@ -18,6 +18,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -122,10 +123,7 @@ func fitted(t *testing.T, c *Cut, dt tensor.Dtype) gp.Stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := (&laplace.Settings{Structure: "kfac", Hyper: "fixed", PriorStd: 0.8}).Fit(t.Context(), p, gp.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &laplace.Settings{Structure: "kfac", Hyper: "fixed", PriorStd: 0.8}, p, gp.Run{})
 	return c.Fitted(f.Posterior, "LLA KFAC")
 }
 
@@ -154,10 +152,7 @@ func TestZeros(t *testing.T) {
 	var got [2][]float64
 	for i, m := range []*Memory{nil, InMemory(c)} {
 		c.Memory = m
-		g, err := gp.Predict(t.Context(), p, zeros)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, p, zeros)
 		got[i] = append(slices.Clone(g.Mean), g.Cov...)
 	}
 	if !slices.Equal(got[0], got[1]) || c.Memory.Rows() != 1 {
@@ -297,14 +292,8 @@ func TestSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := gp.Predict(t.Context(), f, e.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := gp.Predict(t.Context(), again.Posterior, e.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := small.Predict(t, f, e.X)
+	got := small.Predict(t, again.Posterior, e.X)
 	same := func(a, b float64) bool { return a-b < 1e-10 && b-a < 1e-10 }
 	if !slices.EqualFunc(got.Cov, want.Cov, same) || !slices.Equal(got.Mean, want.Mean) || again.Posterior.String() != f.String() {
 		t.Errorf("%v: covariances %v, expected %v", again.Posterior, got.Cov[:3], want.Cov[:3])

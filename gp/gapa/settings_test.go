@@ -86,10 +86,7 @@ func TestSites(t *testing.T) {
 func TestMemory(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 3000, 2, false)
 	s := Settings{Options: Options{Layer: 2, ScaleSteps: 1}}
-	f, err := s.Fit(t.Context(), p, gp.Run{Memory: 400_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Memory: 400_000})
 	if notes := strings.Join(f.Record.Notes, " "); !strings.Contains(notes, "rows instead of 3000: the memory") {
 		t.Errorf("notes %q", notes)
 	}

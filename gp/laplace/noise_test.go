@@ -98,10 +98,7 @@ func TestMarginalLikelihoodOfCounts(t *testing.T) {
 	}
 	l := fromTable(t, "poisson", nil)
 	of := gp.Problem{Net: p.net, Likelihood: l, Train: gp.Examples{X: p.x, Y: p.y}}
-	f, err := (&Settings{PriorStd: 1e-6}).Fit(t.Context(), of, gp.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &Settings{PriorStd: 1e-6}, of, gp.Run{})
 	q := f.Posterior.(*posterior)
 	mean, _ := small.Moments(t, q, p.x)
 	want := -q.evidence.weights[0] / (2e-12)

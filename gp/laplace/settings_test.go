@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -29,11 +30,7 @@ func (p problem) posed(l likelihood.Likelihood) gp.Problem {
 
 func fitSettings(t *testing.T, s gp.Settings, p gp.Problem, r gp.Run) *gp.Fitted {
 	t.Helper()
-	f, err := s.Fit(t.Context(), p, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return small.Fit(t, s, p, r)
 }
 
 // gaussianNoise is a likelihood with the residual 0.3.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
@@ -64,24 +65,12 @@ type sfrPosterior interface {
 func fitElla(t *testing.T, p gp.Problem, points int) ellaPosterior {
 	t.Helper()
 	s := ella.Settings{Points: points, Rank: points, PriorStd: priorStd, NoiseStd: noiseStd}
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Seed: 4})
 	q := f.Posterior.(ellaPosterior)
 	if q.Rank() != points {
 		t.Fatalf("%d directions of %d points", q.Rank(), points)
 	}
 	return q
-}
-
-func covariance(t *testing.T, q gp.Posterior, x *tensor.Dense) []float64 {
-	t.Helper()
-	g, err := gp.Predict(t.Context(), q, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.Cov
 }
 
 // beyond is κ − K_xz K_z⁻¹ K_zx at each input, [N,C,C]: what points leave of the prior.
@@ -152,11 +141,11 @@ func TestEllaAndVaLLA(t *testing.T) {
 		q := fitElla(t, p, 8)
 		z, output := q.Points()
 		best := bestVaLLA(t, p, z, output)
-		sum := covariance(t, q, probe)
+		sum := small.Predict(t, q, probe).Cov
 		for i, v := range beyond(t, p, probe, z, output) {
 			sum[i] += v
 		}
-		fixture.Close(t, fmt.Sprint("outputs ", c), sum, covariance(t, best, probe), 1e-7)
+		fixture.Close(t, fmt.Sprint("outputs ", c), sum, small.Predict(t, best, probe).Cov, 1e-7)
 	}
 }
 
@@ -169,8 +158,8 @@ func TestEllaAndLLA(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := fitElla(t, p, 12)
-	fixture.Close(t, "at the training rows", covariance(t, q, p.Train.X), covariance(t, lla, p.Train.X), 1e-7)
-	narrow, wide, missing := covariance(t, q, probe), covariance(t, lla, probe), 0.0
+	fixture.Close(t, "at the training rows", small.Predict(t, q, p.Train.X).Cov, small.Predict(t, lla, p.Train.X).Cov, 1e-7)
+	narrow, wide, missing := small.Predict(t, q, probe).Cov, small.Predict(t, lla, probe).Cov, 0.0
 	for i := range wide {
 		if narrow[i] > wide[i]*(1+1e-9) {
 			t.Errorf("input %d: ELLA has the variance %g, LLA %g", i, narrow[i], wide[i])
@@ -194,10 +183,7 @@ func fitSFR(t *testing.T, p gp.Problem, points int) sfrPosterior {
 	if likelihood.Noisy(p.Likelihood) {
 		s.NoiseStd = noiseStd
 	}
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Seed: 5})
 	return f.Posterior.(sfrPosterior)
 }
 
@@ -220,8 +206,8 @@ func TestSFRAndVaLLA(t *testing.T) {
 		q := fitSFR(t, p, 5)
 		z, output := everyOutput(q.Points(), c)
 		best := bestVaLLA(t, p, z, output)
-		want := covariance(t, best, probe)
-		fixture.Close(t, fmt.Sprint("outputs ", c), covariance(t, q, probe), want, 1e-7)
+		want := small.Predict(t, best, probe).Cov
+		fixture.Close(t, fmt.Sprint("outputs ", c), small.Predict(t, q, probe).Cov, want, 1e-7)
 	}
 }
 
@@ -231,11 +217,11 @@ func TestSFRAndElla(t *testing.T) {
 	p, probe := regression(t, 12, 1)
 	q := fitElla(t, p, 12)
 	z, output := q.Points()
-	sum := covariance(t, q, probe)
+	sum := small.Predict(t, q, probe).Cov
 	for i, v := range beyond(t, p, probe, z, output) {
 		sum[i] += v
 	}
-	fixture.Close(t, "covariance", sum, covariance(t, fitSFR(t, p, 12), probe), 1e-6)
+	fixture.Close(t, "covariance", sum, small.Predict(t, fitSFR(t, p, 12), probe).Cov, 1e-6)
 }
 
 // withModel returns a regression of c outputs with a model of the table, and targets that suit the model.
@@ -276,7 +262,7 @@ func TestSFRAndLLA(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := fitSFR(t, p, 12)
-		fixture.Close(t, model, covariance(t, q, probe), covariance(t, lla, probe), 1e-6)
+		fixture.Close(t, model, small.Predict(t, q, probe).Cov, small.Predict(t, lla, probe).Cov, 1e-6)
 		more := p
 		more.Train = p.Train.Rows([]int{1, 1, 3, 7})
 		a, err := q.Update(t.Context(), more, gp.Run{})
@@ -287,7 +273,7 @@ func TestSFRAndLLA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, model+", updated", covariance(t, a, probe), covariance(t, b, probe), 1e-6)
+		fixture.Close(t, model+", updated", small.Predict(t, a, probe).Cov, small.Predict(t, b, probe).Cov, 1e-6)
 	}
 }
 
@@ -313,11 +299,8 @@ func TestEllaAndLLAOfModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := ella.Settings{Points: 12, Rank: 12, PriorStd: priorStd, NoiseStd: llaSettings(p).NoiseStd}
-		f, err := s.Fit(t.Context(), p, gp.Run{Seed: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fixture.Close(t, model, covariance(t, f.Posterior, p.Train.X), covariance(t, lla, p.Train.X), 1e-7)
+		f := small.Fit(t, &s, p, gp.Run{Seed: 4})
+		fixture.Close(t, model, small.Predict(t, f.Posterior, p.Train.X).Cov, small.Predict(t, lla, p.Train.X).Cov, 1e-7)
 	}
 }
 
@@ -344,9 +327,6 @@ func TestSFRAndExactGP(t *testing.T) {
 		t.Fatal(err)
 	}
 	mean.Mul(cross, &weights)
-	g, err := gp.Predict(t.Context(), fitSFR(t, p, 12), probe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, fitSFR(t, p, 12), probe)
 	fixture.Close(t, "mean", g.Mean, mean.RawMatrix().Data, 1e-6)
 }

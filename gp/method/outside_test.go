@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/gp/sngp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -103,14 +104,8 @@ func askers() map[string]gp.Settings {
 // mean returns a fit's means and covariances at the training rows.
 func mean(t *testing.T, s gp.Settings, p gp.Problem) []float64 {
 	t.Helper()
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gp.Predict(t.Context(), f.Posterior, p.Train.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, s, p, gp.Run{Seed: 3})
+	g := small.Predict(t, f.Posterior, p.Train.X)
 	return slices.Concat(g.Mean, g.Cov)
 }
 

@@ -101,10 +101,7 @@ func TestWithoutSpread(t *testing.T) {
 		}
 		fixture.Close(t, how+": loss", []float64{l - constant}, []float64{loss}, tol)
 		fixture.Close(t, how+": gradient", mu, want, tol)
-		got, err := gp.Predict(t.Context(), fitted(t, f).Posterior, p.Train.X)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := small.Predict(t, fitted(t, f).Posterior, p.Train.X)
 		mean, err := gp.Point{Net: p.Net, Dtype: tensor.Float64}.Mean(t.Context(), p.Train.X)
 		if err != nil {
 			t.Fatal(err)
@@ -201,10 +198,7 @@ func TestSameMean(t *testing.T) {
 func TestControl(t *testing.T) {
 	p := images(t, 24)
 	s := Settings{Estimator: none, LearningRate: 0.05, BatchSize: 8, Epochs: 3, Decay: 0.01}
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Seed: 2})
 	q := f.Posterior.(*posterior)
 	own := layers.NewCopy(p.Net)
 	m := train.MAP{Net: own, Loss: train.CrossEntropy, BatchSize: 8, Seed: 2, Config: train.Config{
@@ -245,10 +239,7 @@ func TestLinearModel(t *testing.T) {
 	net := layers.Sequential{layers.NewDense("linear", d, 1, tensor.Float64, rng)}
 	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(sigma2, tensor.Float64), Train: gp.Examples{X: x, Y: y}}
 	s := Settings{Estimator: local, PriorStd: s0, LogStd: -2, Iterations: 6000, LearningRate: 1e-3, LogStdRate: new(0.05)}
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &s, p, gp.Run{Seed: 1})
 	q := f.Posterior.(*posterior)
 	for i, v := range steps.Flat(q.means.Params()) {
 		std := 1 / math.Sqrt(h.At(i, i))
@@ -257,9 +248,7 @@ func TestLinearModel(t *testing.T) {
 		}
 	}
 	s.LearnNoise, s.NoiseRate = true, 0.005
-	if f, err = s.Fit(t.Context(), p, gp.Run{Seed: 1}); err != nil {
-		t.Fatal(err)
-	}
+	f = small.Fit(t, &s, p, gp.Run{Seed: 1})
 	q = f.Posterior.(*posterior)
 	mean, std, want := steps.Flat(q.means.Params()), steps.Flat(q.stds), 0.0
 	for i, target := range y.Float64s() {

@@ -11,13 +11,13 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
 // variants are settings that reach every way to draw weights, and every optimizer.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"defaults":                       {Samples: 4},
 		"flipout, large steps":           {Samples: 3, BatchSize: 8, LearningRate: 0.01, LogStdRate: new(0.1), LogStd: -2, Epochs: 5},
 		"single, Nesterov, frozen stds":  {Estimator: single, Samples: 3, BatchSize: 6, Epochs: 3, Nesterov: true, WeightDecay: 0.1, LogStdRate: new(0.0)},
@@ -25,16 +25,9 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"local, prior":                   {Estimator: local, Samples: 2, BatchSize: 7, Iterations: 9, PriorStd: 0.5, ValidateEvery: 2},
 		"none":                           {Estimator: none, BatchSize: 10, Epochs: 2, LearningRate: 0.01},
 		"numbers: noise that is learned": {Samples: 2, BatchSize: 12, NoiseStd: 0.2, LearnNoise: true, NoiseRate: 0.1},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			if !likelihood.Noisy(p.Likelihood) && s.LearnNoise {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		return likelihood.Noisy(p.Likelihood) || !s.LearnNoise
+	})
 }
 
 // learnsNoise reports whether the parameters of noise follow Adam, whose steps differ for log σ² and log σ.
@@ -62,10 +55,7 @@ func TestManyDraws(t *testing.T) {
 	if !errors.As(err, new(*graph.MemoryError)) {
 		t.Errorf("a million draws: %v", err)
 	}
-	f, err := (&Settings{Samples: 1_000_000, Iterations: 1}).Fit(t.Context(), p, gp.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &Settings{Samples: 1_000_000, Iterations: 1}, p, gp.Run{})
 	c, err := f.Posterior.Compile(p.Train.X.Shape()[1:], 1, 0)
 	if err != nil {
 		t.Fatal(err)

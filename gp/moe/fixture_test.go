@@ -180,10 +180,7 @@ func TestFixtureCovariance(t *testing.T) {
 				wider(t, cov, r.Floats(t, "lla_cov"), r.p.Outputs())
 			}
 			if r.noise == 0 {
-				gaussian, err := gp.Predict(t.Context(), q, r.xt)
-				if err != nil {
-					t.Fatal(err)
-				}
+				gaussian := small.Predict(t, q, r.xt)
 				fixture.Close(t, "probs_probit", gp.Probit(nil, gaussian), r.Floats(t, "probs_probit"), 1e-9)
 			} else {
 				kernel.AddScalar(cov, out.NoiseVariance, cov)
@@ -197,10 +194,7 @@ func TestFixtureCovariance(t *testing.T) {
 func TestFixtureOneExpert(t *testing.T) {
 	for _, r := range references(t) {
 		s := Settings{Experts: 1, PriorStd: r.prior, NoiseStd: r.noise}
-		f, err := s.Fit(t.Context(), r.p, gp.Run{Seed: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := small.Fit(t, &s, r.p, gp.Run{Seed: 3})
 		if got := f.Posterior.String(); got != s.Label() || (&Settings{}).Label() != "MoE LLA" {
 			t.Errorf("the posterior is called %q, the settings %q", got, s.Label())
 		}
@@ -216,14 +210,8 @@ func TestOneExpertIsSubset(t *testing.T) {
 		if r.noise == 0 {
 			continue // GP-subset finds the noise alone
 		}
-		moe, err := (&Settings{Experts: 1, PriorStd: 0.2}).Fit(t.Context(), r.p, gp.Run{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		subset, err := (&laplace.SubsetSettings{Points: r.p.Train.N()}).Fit(t.Context(), r.p, gp.Run{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		moe := small.Fit(t, &Settings{Experts: 1, PriorStd: 0.2}, r.p, gp.Run{})
+		subset := small.Fit(t, &laplace.SubsetSettings{Points: r.p.Train.N()}, r.p, gp.Run{})
 		_, got := small.Moments(t, moe.Posterior, r.xt)
 		_, want := small.Moments(t, subset.Posterior, r.xt)
 		fixture.Close(t, r.prefix+"covariance", got, want, 1e-7)

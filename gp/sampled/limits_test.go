@@ -20,6 +20,7 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -45,20 +46,7 @@ func modelProblems(t *testing.T) []gptest.Problem {
 
 func fit(t *testing.T, p gp.Problem, s Settings, seed uint64) *gp.Fitted {
 	t.Helper()
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
-	t.Helper()
-	g, err := gp.Predict(t.Context(), p, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.Cov
+	return small.Fit(t, &s, p, gp.Run{Seed: seed})
 }
 
 // begun is a fit before its first step.
@@ -173,14 +161,11 @@ func TestRate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := gp.Predict(t.Context(), lla, p.Probe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, lla, p.Probe)
 		for _, samples := range []int{30, 3000} {
 			q := fit(t, p.Problem, Settings{Samples: samples, PriorStd: 0.8, Tolerance: 1e-6}, 4).Posterior.(*posterior)
 			claimed, sum := q.StandardErrors(g), 0.0
-			for i, v := range covariance(t, q, p.Probe) {
+			for i, v := range small.Predict(t, q, p.Probe).Cov {
 				sum += math.Pow((v-g.Cov[i])/claimed[i], 2) / float64(len(claimed))
 			}
 			if size := math.Sqrt(sum); size < 0.2 || size > 2 {
@@ -207,8 +192,8 @@ func TestSolversAgree(t *testing.T) {
 	for _, p := range problems(t)[:3] {
 		exact := Settings{Samples: 3, PriorStd: 0.3, Tolerance: 1e-10, Iterations: 300}
 		sgd := Settings{Samples: 3, PriorStd: 0.3, Solver: solverSGD, Epochs: 3000, BatchSize: 24, LearningRate: 0.05}
-		a := covariance(t, fit(t, p.Problem, exact, 3).Posterior, p.Probe)
-		b := covariance(t, fit(t, p.Problem, sgd, 3).Posterior, p.Probe)
+		a := small.Predict(t, fit(t, p.Problem, exact, 3).Posterior, p.Probe).Cov
+		b := small.Predict(t, fit(t, p.Problem, sgd, 3).Posterior, p.Probe).Cov
 		fixture.Close(t, p.Name, b, a, 1e-3)
 	}
 }
@@ -266,10 +251,7 @@ func TestStandardErrors(t *testing.T) {
 	var sum, square, claimed []float64
 	for seed := range uint64(fits) {
 		q := fit(t, p.Problem, s, seed).Posterior.(*posterior)
-		g, err := gp.Predict(t.Context(), q, p.Probe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, q, p.Probe)
 		cov, se := g.Cov, q.StandardErrors(g)
 		if sum == nil {
 			sum, square, claimed = make([]float64, len(cov)), make([]float64, len(cov)), make([]float64, len(cov))
@@ -349,7 +331,7 @@ func TestNothingToLearn(t *testing.T) {
 			if notes := strings.Join(f.Record.Notes, " "); !strings.Contains(notes, "fell to its lower limit") {
 				t.Errorf("targets times %g: notes %q", size, notes)
 			}
-			for _, v := range covariance(t, f.Posterior, p.Train.X) {
+			for _, v := range small.Predict(t, f.Posterior, p.Train.X).Cov {
 				if !(v >= 0 && v < 1e-5*f.NoiseVariance) {
 					t.Errorf("targets times %g: variance %g with the noise variance %g", size, v, f.NoiseVariance)
 				}
@@ -365,7 +347,7 @@ func TestInterrupted(t *testing.T) {
 		"cg":  {Samples: 5, EMSteps: 2, EMSamples: 3, Tolerance: 1e-8, Iterations: 9},
 		"sgd": {Samples: 3, EMSteps: 2, EMSamples: 2, EMPriorStd: 0.4, Solver: solverSGD, Epochs: 3, BatchSize: 8, LearningRate: 0.01, Average: 0.2},
 	} {
-		want := covariance(t, fit(t, p.Problem, s, 9).Posterior, p.Probe)
+		want := small.Predict(t, fit(t, p.Problem, s, 9).Posterior, p.Probe).Cov
 		steps := begun(t, p.Problem, s).steps()
 		for stop := 1; stop < steps; stop += 1 + rand.IntN(4) {
 			r := gp.Run{Seed: 9, Checkpoint: filepath.Join(t.TempDir(), "fit"), Resume: true}
@@ -380,11 +362,8 @@ func TestInterrupted(t *testing.T) {
 			}
 			cancel()
 			r.OnProgress = nil
-			f, err := s.Fit(t.Context(), p.Problem, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fixture.Close(t, fmt.Sprint(name, ", step ", stop), covariance(t, f.Posterior, p.Probe), want, 0)
+			f := small.Fit(t, &s, p.Problem, r)
+			fixture.Close(t, fmt.Sprint(name, ", step ", stop), small.Predict(t, f.Posterior, p.Probe).Cov, want, 0)
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/small"
 )
 
 // variants are settings that reach both solvers and every choice of the prior.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"defaults":                    {EMSteps: 2, Samples: 9},
 		"fixed prior":                 {PriorStd: 0.7, Samples: 5},
 		"one step from elsewhere":     {Samples: 4, EMSteps: 1, EMSamples: 2, EMPriorStd: 0.5},
@@ -19,20 +19,12 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"sgd":                         {Solver: "sgd", Samples: 4, EMSteps: 1, EMPriorStd: 0.5, Epochs: 2, BatchSize: 7, LearningRate: 0.01, Average: 0.1},
 		"sgd, clipped":                {Solver: "sgd", Samples: 3, PriorStd: 0.5, Epochs: 3, LearningRate: 0.01, Schedule: "linear", Clip: 1},
 		"numbers: the noise is given": {PriorStd: 0.7, Samples: 5, NoiseStd: 0.4},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			if !likelihood.Noisy(p.Likelihood) && s.NoiseStd > 0 {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		return likelihood.Noisy(p.Likelihood) || s.NoiseStd == 0
+	})
 }
 
 // TestMethod: what package gp asks of a method.
 func TestMethod(t *testing.T) {
-	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, _ *gp.Fitted, c *gptest.Case) {
-	}})
+	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants()})
 }

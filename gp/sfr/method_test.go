@@ -6,31 +6,23 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 )
 
 // variants are settings that reach both forms, both means and every choice of standard
 // deviations.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"defaults":                    {},
 		"own mean, fixed":             {Points: 10, OwnMean: true, PriorStd: 0.7},
 		"joint, few points":           {Points: 5, Outputs: "joint", PriorGrid: []float64{0.1, 1, 10}},
 		"joint, own mean, delta":      {Points: 4, Outputs: "joint", OwnMean: true, Delta: 0.01},
 		"classes: clipped":            {Points: 9, OwnMean: true, Clip: 0.1},
 		"numbers: the noise is given": {Points: 9, NoiseStd: 0.4},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			noisy, classes := likelihood.Noisy(p.Likelihood), likelihood.IsClass(p.Likelihood)
-			if !classes && s.Clip > 0 || !noisy && s.NoiseStd > 0 {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		return (likelihood.IsClass(p.Likelihood) || s.Clip == 0) && (likelihood.Noisy(p.Likelihood) || s.NoiseStd == 0)
+	})
 }
 
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's, of

@@ -68,10 +68,7 @@ func TestFoundOnValidation(t *testing.T) {
 // TestRecord: facts, and notes on the mean, on points, and on a singular kernel.
 func TestRecord(t *testing.T) {
 	p := small.Problem(t, 9, tensor.Float64, 30, 3, 1, false) // 13 weights
-	f, err := (&Settings{PriorStd: 1, NoiseStd: 0.3, OwnMean: true}).Fit(t.Context(), p, gp.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := small.Fit(t, &Settings{PriorStd: 1, NoiseStd: 0.3, OwnMean: true}, p, gp.Run{})
 	notes := strings.Join(f.Record.Notes, " ")
 	for _, want := range []string{"30 points instead of 200", "kernel among the points is singular"} {
 		if !strings.Contains(notes, want) {
@@ -81,8 +78,8 @@ func TestRecord(t *testing.T) {
 	if e := small.Fact(f, "effective parameters"); !(e > 0 && e < 13.001) || !f.Record.Untouched || f.Record.Rows != 30 || !(small.Fact(f, "jitter") > 0) {
 		t.Errorf("record %+v", f.Record)
 	}
-	if f, err = (&Settings{PriorGrid: []float64{0.5, 1}, Points: 5}).Fit(t.Context(), p, gp.Run{}); err != nil || f.Record.Untouched {
-		t.Fatalf("record %+v, error %v", f, err)
+	if f = small.Fit(t, &Settings{PriorGrid: []float64{0.5, 1}, Points: 5}, p, gp.Run{}); f.Record.Untouched {
+		t.Fatalf("record %+v", f)
 	}
 	if notes := strings.Join(f.Record.Notes, " "); !strings.Contains(notes, "is at an end of prior-grid") || strings.Contains(notes, "singular") {
 		t.Errorf("notes %q", notes)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"github.com/go-valla/valla/train/metric"
@@ -80,10 +81,7 @@ func curve(t *testing.T, s Settings, checkpoint string) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		g, err := gp.Predict(t.Context(), f.Posterior, test)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, f.Posterior, test)
 		var m metric.Classification
 		if err := m.Add(g.Probs, sets.Test.Class()); err != nil {
 			t.Fatal(err)

@@ -174,10 +174,7 @@ func TestFixtureSNGPRegression(t *testing.T) {
 	}
 	p.close(t, "mean", mean.Float64s(), 1e-9)
 	p.close(t, "cov", first(cov.Float64s(), p.post.cov.Outputs), 1e-9)
-	g, err := gp.Predict(t.Context(), p.post, xt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, p.post, xt)
 	variance := variances(g)
 	kernel.AddScalar(variance, p.s.Ridge, variance)
 	p.close(t, "y_var", variance, 1e-9)
@@ -223,10 +220,7 @@ func TestFixtureSNGPAverages(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.close(t, "mom_"+key, product(p.post.cov.factors, shape[1]), 1e-12)
-		g, err := gp.Predict(t.Context(), p.post, p.Dense(t, "reg_Xt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, p.post, p.Dense(t, "reg_Xt"))
 		p.close(t, "var_mom_"+key, variances(g), 1e-9)
 	}
 }
@@ -362,10 +356,7 @@ func (p *sample) trajectory(t *testing.T) {
 // probabilities compares covariances and probabilities for values f at the test inputs.
 func (p *sample) probabilities(t *testing.T, f []float64) {
 	t.Helper()
-	g, err := gp.Predict(t.Context(), p.post, p.Dense(t, "cls_Xt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, p.post, p.Dense(t, "cls_Xt"))
 	c := p.post.cov.Outputs
 	n := len(f) / c
 	p.close(t, "mf20", g.Probs, 1e-10)
@@ -467,10 +458,7 @@ func TestFixtureSNGPFineTuning(t *testing.T) {
 	}
 	want, shape := a.F64(t, "fine_logits")
 	x := p.p.Train.Rows(dense.Indices(shape[0])).X
-	g, err := gp.Predict(t.Context(), p.post, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, p.post, x)
 	fixture.Close(t, "fine_logits", g.Mean, want, 1e-9)
 	p.close(t, "var", variances(g), 1e-9)
 }

@@ -318,10 +318,7 @@ func TestSimpleLimits(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64")
 	_, post := fit(t, Settings{Features: 20, Iterations: 5, Lambda: new(0.0)}, p.Problem, gp.Run{})
 	phi, f := features(t, post, p.Probe)
-	g, err := gp.Predict(t.Context(), post, p.Probe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, post, p.Probe)
 	softmax(f, 3)
 	fixture.Close(t, "softmax", g.Probs, f, 1e-14)
 	empty := &covariance{Form: formShared, Ridge: post.cov.Ridge, Features: 20, Outputs: 1}
@@ -438,10 +435,7 @@ func TestLambda(t *testing.T) {
 	p.Validation = &gp.Examples{X: p.Train.X, Y: small.OneHot(labels, 3, f64)}
 	loss := func(lambda *float64) (float64, float64) {
 		f, post := fit(t, Settings{Features: 30, Iterations: 200, LearningRate: 0.02, KeepLast: true, Lambda: lambda}, p, gp.Run{})
-		g, err := gp.Predict(t.Context(), post, p.Validation.X)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, post, p.Validation.X)
 		sum := 0.0
 		for i, k := range p.Validation.Labels() {
 			sum -= math.Log(g.Probs[3*i+k])
@@ -463,10 +457,7 @@ func TestFloat32(t *testing.T) {
 	for _, name := range []string{"CNN, 3 classes, float64", "CNN, 3 classes, float32"} {
 		p := problem(t, name)
 		_, post := fit(t, s, p.Problem, gp.Run{Seed: 3})
-		g, err := gp.Predict(t.Context(), post, p.Probe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := small.Predict(t, post, p.Probe)
 		got = append(got, g.Mean, g.Cov, g.Probs)
 	}
 	for i, what := range []string{"means", "covariances", "probabilities"} {

@@ -7,29 +7,23 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 )
 
 // variants are settings that reach every form of the layers, the head, the covariance and the
 // training.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"defaults":                   {Features: 16, Iterations: 12, BatchSize: 8},
 		"always, average":            {Features: 12, Iterations: 10, Spectral: spectralAlways, NormGradient: gradThrough, NormLayers: topLayers, LayerNorm: true, Precision: average, Average: new(0.9), Head: headRandom, WeightDecay: 0.1},
 		"sgd, decaying":              {Features: 9, Iterations: 10, Optimizer: optimizerSGD, Schedule: milestones, L2: 3e-4, Precision: decaying, Draws: drawsGaussian, BatchNorm: normTraining, KeepLast: true, FeatureScale: 1},
 		"classes: per class, mc":     {Features: 10, Iterations: 10, Spectral: spectralNone, Covariance: formPerClass, Probabilities: linkSamples, Samples: 7, Schedule: constant},
 		"classes: joint":             {Features: 7, Iterations: 10, Bound: 6, Covariance: formJoint, Ridge: 0.5, LengthScale: 2, Lambda: new(20.0)},
 		"classes: joint, mc, random": {Features: 5, Iterations: 10, Covariance: formJoint, Probabilities: linkSamples, Head: headRandom},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			if _, numbers := p.Likelihood.(likelihood.Gaussian); numbers && name[:7] == "classes" {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		_, numbers := p.Likelihood.(likelihood.Gaussian)
+		return !numbers || s.Covariance == ""
+	})
 }
 
 // prior is the kernel φφ'ᵀ of each output.

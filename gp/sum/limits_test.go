@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -32,33 +33,15 @@ func problems(t *testing.T) (out []gptest.Problem) {
 	return out
 }
 
-func fitted(t *testing.T, s gp.Settings, p gp.Problem) *gp.Fitted {
-	t.Helper()
-	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
-	t.Helper()
-	g, err := gp.Predict(t.Context(), p, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.Cov
-}
-
 // TestWithoutGAPA: without GAPA's variance the sum is VaLLA, times its factor.
 func TestWithoutGAPA(t *testing.T) {
 	for _, p := range problems(t) {
 		few := valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}
-		sum := fitted(t, &Settings{Settings: few, Options: gapa.Options{Factor: 1e-300}}, p.Problem).Posterior
+		sum := small.Fit(t, &Settings{Settings: few, Options: gapa.Options{Factor: 1e-300}}, p.Problem, gp.Run{Seed: 3}).Posterior
 		factor, _ := sum.(*posterior).Factors()
-		want := covariance(t, fitted(t, &few, p.Problem).Posterior, p.Probe)
+		want := small.Predict(t, small.Fit(t, &few, p.Problem, gp.Run{Seed: 3}).Posterior, p.Probe).Cov
 		kernel.Scale(want, factor, want)
-		fixture.Close(t, p.Name, covariance(t, sum, p.Probe), want, 1e-12)
+		fixture.Close(t, p.Name, small.Predict(t, sum, p.Probe).Cov, want, 1e-12)
 	}
 }
 
@@ -67,11 +50,11 @@ func TestWithoutVaLLA(t *testing.T) {
 	for _, p := range problems(t) {
 		none := valla.Settings{Inducing: 5, Iterations: 3, BatchSize: 8, PriorStd: 1e-12, FixPrior: true}
 		alone := gapa.Settings{Options: gapa.Options{Neighbours: 6, ScaleSteps: 60}}
-		got, want := fitted(t, &Settings{Settings: none, Options: alone.Options}, p.Problem), fitted(t, &alone, p.Problem)
-		cov := covariance(t, want.Posterior, p.Probe)
+		got, want := small.Fit(t, &Settings{Settings: none, Options: alone.Options}, p.Problem, gp.Run{Seed: 3}), small.Fit(t, &alone, p.Problem, gp.Run{Seed: 3})
+		cov := small.Predict(t, want.Posterior, p.Probe).Cov
 		_, factor := got.Posterior.(*posterior).Factors()
 		kernel.Scale(cov, factor, cov)
-		fixture.Close(t, p.Name, covariance(t, got.Posterior, p.Probe), cov, 1e-9)
+		fixture.Close(t, p.Name, small.Predict(t, got.Posterior, p.Probe).Cov, cov, 1e-9)
 	}
 }
 
@@ -80,7 +63,7 @@ func TestWithoutVaLLA(t *testing.T) {
 func TestMix(t *testing.T) {
 	for _, p := range problems(t) {
 		s := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}}
-		f := fitted(t, s, p.Problem)
+		f := small.Fit(t, s, p.Problem, gp.Run{Seed: 3})
 		q := f.Posterior.(*posterior)
 		a, b := q.Factors()
 		best := math.Inf(1)
@@ -92,10 +75,7 @@ func TestMix(t *testing.T) {
 		}
 		value := func(by mixture) float64 {
 			q.terms[0].factor, q.terms[1].factor = by.valla, by.gapa
-			g, err := gp.Predict(t.Context(), q, p.Validation.X)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := small.Predict(t, q, p.Validation.X)
 			y, c, sum := graph.Floats(p.Validation.Y), p.Outputs(), 0.0
 			for i := range p.Validation.N() {
 				cov := g.Cov[i*c*c : (i+1)*c*c]

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/gp/unseen"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -60,10 +61,7 @@ func rms(v []float64) float64 {
 // residuals returns the residuals of p's network at the examples e.
 func residuals(t testing.TB, p gp.Problem, e gp.Examples) []float64 {
 	t.Helper()
-	g, err := gp.Predict(t.Context(), gp.Point{Net: p.Net, Dtype: p.Dtype()}, e.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := small.Predict(t, gp.Point{Net: p.Net, Dtype: p.Dtype()}, e.X)
 	out := graph.Floats(e.Y)
 	for i, f := range g.Mean {
 		out[i] -= f

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -34,11 +35,7 @@ func TestBeside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := gp.Predict(t.Context(), f.Posterior, p.Probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g.Cov
+		return small.Predict(t, f.Posterior, p.Probe).Cov
 	}
 	s := Settings{Inducing: 6, Iterations: 40, ValidateEvery: 10, BatchSize: p.Train.N(), FixNoise: true, NoiseStd: math.Sqrt(noise)}
 	alone := predict(s, others{})

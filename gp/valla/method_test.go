@@ -6,13 +6,13 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 )
 
 // variants are settings of few steps that reach both optimizers, parts of mini-batches and every α.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	out := map[string]func(gp.Problem) gp.Settings{}
-	for name, s := range map[string]Settings{
+	return small.Variants(map[string]Settings{
 		"natural":              {Inducing: 5, Iterations: 12, BatchSize: 10, ValidateEvery: 4},
 		"natural, alpha":       {Inducing: 4, Iterations: 10, Alpha: new(0.5), FixInducing: true, Init: initGreedy},
 		"Adam":                 {Optimizer: optimizerAdam, Inducing: 4, Iterations: 10, BatchSize: 8, ValidateEvery: 3},
@@ -20,16 +20,9 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"one prior":            {Inducing: 5, Iterations: 8, BatchSize: 12, FixPrior: true, PriorStd: 0.7},
 		"numbers: the bound":   {Inducing: 4, Iterations: 10, Alpha: new(0.0), NoiseStd: 0.4, FixNoise: true},
 		"numbers: known noise": {Inducing: 5, Iterations: 12, BatchSize: 9, FixNoise: true, FixPrior: true, PriorStd: 0.5},
-	} {
-		out[name] = func(p gp.Problem) gp.Settings {
-			if !likelihood.Noisy(p.Likelihood) && s.FixNoise || likelihood.IsClass(p.Likelihood) && alphaOf(s.Alpha) == 0 {
-				return nil
-			}
-			c := s
-			return &c
-		}
-	}
-	return out
+	}, func(p gp.Problem, s Settings) bool {
+		return (likelihood.Noisy(p.Likelihood) || !s.FixNoise) && (!likelihood.IsClass(p.Likelihood) || alphaOf(s.Alpha) != 0)
+	})
 }
 
 // ownWay reports whether a fit differs from a fit in a limit of the model. The parameters of noise follow Adam, whose

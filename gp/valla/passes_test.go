@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
@@ -33,14 +34,8 @@ func TestPassesAreOptimal(t *testing.T) {
 		if _, err := layer.OptimalA(t.Context(), p.Train.X, 0.2); err != nil {
 			t.Fatal(err)
 		}
-		a, err := gp.Predict(t.Context(), f.Posterior, p.Train.X)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := gp.Predict(t.Context(), newPosterior(p.Net, layer), p.Train.X)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := small.Predict(t, f.Posterior, p.Train.X)
+		b := small.Predict(t, newPosterior(p.Net, layer), p.Train.X)
 		fixture.Close(t, dt.String(), a.Cov, b.Cov, tol)
 	}
 }

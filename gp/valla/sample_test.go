@@ -1,7 +1,6 @@
 package valla
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -22,14 +22,8 @@ func TestSampleCounts(t *testing.T) {
 			t.Run(fmt.Sprint(optimizer, " classes ", classes), func(t *testing.T) {
 				variances := func(p gp.Problem) []float64 {
 					s := &Settings{Inducing: 4, Init: "greedy", Optimizer: optimizer, Iterations: 20, BatchSize: 3 * n, LearningRate: 0.01}
-					f, err := s.Fit(context.Background(), p, gp.Run{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					g, err := gp.Predict(context.Background(), f.Posterior, p.Train.Rows([]int{0, 1, 2}).X)
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := small.Fit(t, s, p, gp.Run{})
+					g := small.Predict(t, f.Posterior, p.Train.Rows([]int{0, 1, 2}).X)
 					return append(slices.Clone(g.Cov), f.NoiseVariance)
 				}
 				alone := variances(p)

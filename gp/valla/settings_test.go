@@ -42,11 +42,7 @@ func newProblem(t testing.TB, dt tensor.Dtype, outputs int, classes bool) gp.Pro
 
 func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) *gp.Fitted {
 	t.Helper()
-	f, err := s.Fit(t.Context(), p, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return small.Fit(t, &s, p, r)
 }
 
 // describe is the whole of a posterior, bit for bit.

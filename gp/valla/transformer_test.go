@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/onnx"
@@ -164,14 +165,8 @@ func checkFits(t *testing.T, net layers.Network, x, y *tensor.Dense, names strin
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
 	for _, weights := range [][]string{nil, {names}, {"last-layer"}, {"informative:2"}} {
 		s := &Settings{Iterations: 3, Inducing: 2, BatchSize: 2, Weights: weights}
-		fitted, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := gp.Predict(t.Context(), fitted.Posterior, x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fitted := small.Fit(t, s, p, gp.Run{Seed: 1})
+		g := small.Predict(t, fitted.Posterior, x)
 		if told := len(fitted.Record.Notes) > 0 && strings.HasPrefix(fitted.Record.Notes[0], "The uncertain weights"); told != slices.Equal(weights, []string{"informative:2"}) {
 			t.Errorf("%q: notes %q", weights, fitted.Record.Notes)
 		}

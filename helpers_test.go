@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,10 +23,14 @@ import (
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 )
 
-var oneLine, near = fixture.OneLine, fixture.Near
+var (
+	oneLine, near = fixture.OneLine, fixture.Near
+	wave, thirds  = small.Wave, small.Thirds
+)
 
 var update = flag.Bool("update", false, "draw the pictures of the pages")
 
@@ -193,37 +196,6 @@ func (w *watched) complete(t testing.TB) {
 	if w.wrong || w.times == 0 || w.done != w.total {
 		t.Errorf("told of rows: %+v", *w)
 	}
-}
-
-// wave returns n examples of y = 5 + 2 sin(a) + b/50 + noise of standard deviation 0.2 (in
-// units of y), with b in hundreds, so that scaling matters.
-func wave(n int, seed uint64) *data.Set {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	x, y := make([]float64, 2*n), make([]float64, n)
-	for i := range y {
-		a, b := 6*rng.Float64()-3, 100+50*rng.NormFloat64()
-		x[2*i], x[2*i+1] = a, b
-		y[i] = 5 + 2*math.Sin(a) + b/50 + 0.2*rng.NormFloat64()
-	}
-	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
-}
-
-// thirds is wave with a class for each third of the values: 1, 2 and 4.
-func thirds(n int, seed uint64) *data.Set {
-	set := wave(n, seed)
-	y := set.Y.Float64s()
-	sorted := slices.Sorted(slices.Values(y))
-	for i, v := range y {
-		switch {
-		case v < sorted[n/3]:
-			y[i] = 1
-		case v < sorted[2*n/3]:
-			y[i] = 2
-		default:
-			y[i] = 4
-		}
-	}
-	return set
 }
 
 // twins is wave with a second target in other units, z = 1000 − 300 y² + noise.

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 )
 
@@ -51,7 +52,7 @@ func run(t *testing.T, m *valla.Model, set *data.Set, o Options) *Comparison {
 // TestCompare: on rows of their own the results equal the results of fits and calibrations by hand.
 func TestCompare(t *testing.T) {
 	m, set := trained(t)
-	held := wave(120, 7)
+	held := small.Wave(120, 7)
 	var reported []string
 	c := run(t, m, set, Options{
 		Methods: []string{"temperature", "conformal", "lla-kfac", "lla-last-layer", "sfr"}, Held: held, Folds: 1, Seed: 5,
@@ -98,7 +99,7 @@ func TestCompare(t *testing.T) {
 // network from elsewhere has none of these, with the reason.
 func TestRivals(t *testing.T) {
 	m, set := trained(t)
-	held := wave(120, 7)
+	held := small.Wave(120, 7)
 	c := run(t, m, set, Options{Methods: []string{"law", "deep-ensemble", "mean-variance", "quantiles"}, Held: held, Folds: 1, Seed: 5})
 	choose, judge := holdout.Halves(held, 5)
 	o := quickTrain()
@@ -191,7 +192,7 @@ func TestIntervals(t *testing.T) {
 func TestCompareFolds(t *testing.T) {
 	o := quickTrain()
 	o.Classes, o.Seed, o.Training.Validation = true, 3, new(0.2)
-	set := thirds(300, 1)
+	set := small.Thirds(300, 1)
 	m, err := valla.Train(t.Context(), set, o)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +234,7 @@ func TestCompareFolds(t *testing.T) {
 	if len(seen) != 60 {
 		t.Errorf("%d of 60 rows judge", len(seen))
 	}
-	if c := run(t, m, thirds(100, 2), Options{Methods: []string{"map"}}); !c.Seen || c.Rows != 10 || !strings.Contains(c.Advice, "may have been trained on") {
+	if c := run(t, m, small.Thirds(100, 2), Options{Methods: []string{"map"}}); !c.Seen || c.Rows != 10 || !strings.Contains(c.Advice, "may have been trained on") {
 		t.Errorf("of another table: %+v", c)
 	}
 }
@@ -279,7 +280,7 @@ func TestCompareLeavesOut(t *testing.T) {
 			t.Errorf("%v is no error of settings", err)
 		}
 	}
-	_, err = Run(t.Context(), m, set, Options{Held: wave(3, 1), Folds: 2})
+	_, err = Run(t.Context(), m, set, Options{Held: small.Wave(3, 1), Folds: 2})
 	fixture.OneLine(t, err, "3 rows held out in 2 folds, expected at least two for each")
 }
 

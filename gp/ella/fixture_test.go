@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers/layertest"
@@ -311,11 +312,7 @@ func TestFixtureEllaClasses(t *testing.T) {
 	checkElla(t, a, "cls_", p, s, random, x, "_randcls")
 
 	b := begun(t, p, s, random)
-	some := make([]int, a.Int(t, "cls_nseen"))
-	for i := range some {
-		some[i] = i
-	}
-	if err := b.add(t.Context(), p.Train.Rows(some)); err != nil {
+	if err := b.add(t.Context(), p.Train.Rows(dense.Indices(a.Int(t, "cls_nseen")))); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.consider(); err != nil {

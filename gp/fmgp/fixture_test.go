@@ -337,37 +337,18 @@ func (s *sample) objective(t *testing.T) *train.Graph {
 	f := &fitting{layer: s.layer, lik: s.lik, train: at}
 	f.s.Alpha, f.p.Train.X = new(1.0), tensor.New(tensor.Of(s.dt), tensor.WithShape(s.Int(t, "N"), 1)) // only N counts
 	b := graph.NewBuilder(s.dt)
-	feed := &listed{
-		at: at, y: y, rows: slices.Collect(slices.Chunk(s.Ints(t, "traj_batch"), batch)),
-		x: tensor.New(tensor.Of(s.dt), tensor.WithShape(batch, at.Shape()[1])), yb: tensor.New(tensor.Of(s.dt), tensor.WithShape(batch, width(y))),
-	}
-	feed.xn, feed.yn = b.Input("x", feed.x.Shape()...), b.Input("y", feed.yb.Shape()...)
-	g, err := train.NewGraph(b, f.loss(b, feed.xn, feed.yn), f.params(), feed)
+	x, yb := tensor.New(tensor.Of(s.dt), tensor.WithShape(batch, at.Shape()[1])), tensor.New(tensor.Of(s.dt), tensor.WithShape(batch, width(y)))
+	xn, yn := b.Input("x", x.Shape()...), b.Input("y", yb.Shape()...)
+	rows := slices.Collect(slices.Chunk(s.Ints(t, "traj_batch"), batch))
+	feed := small.Feed{In: map[*graph.Node]*tensor.Dense{xn: x, yn: yb}, Next: func(k int) error {
+		dense.Put(yb, 0, data.TakeRows(y, rows[k]), 0, batch)
+		return at.Load(x, rows[k], k)
+	}}
+	g, err := train.NewGraph(b, f.loss(b, xn, yn), f.params(), feed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
-}
-
-// listed feeds mini-batches whose rows are listed.
-type listed struct {
-	at     points
-	y      *tensor.Dense
-	rows   [][]int
-	x, yb  *tensor.Dense
-	xn, yn *graph.Node
-}
-
-func (l *listed) Inputs() map[*graph.Node]*tensor.Dense {
-	return map[*graph.Node]*tensor.Dense{l.xn: l.x, l.yn: l.yb}
-}
-
-func (l *listed) Parts() int { return 1 }
-
-func (l *listed) Load(iteration, _ int) error {
-	rows := l.rows[iteration]
-	dense.Put(l.yb, 0, data.TakeRows(l.y, rows), 0, len(rows))
-	return l.at.Load(l.x, rows, iteration)
 }
 
 // limit is the exact Gaussian process of the fixture: a layer at its first m training inputs.
@@ -377,11 +358,7 @@ func limit(t *testing.T, a fixture.Arrays, m int) (l *sparseGP, noise likelihood
 	noise = likelihood.NewGaussian(a.Scalar(t, "lim_noise_var"), tensor.Float64)
 	k := newCovariance(width(x), 0, 1, 1, math.Exp(a.Scalar(t, "lim_log_amp")), tensor.Float64)
 	k.LogLength.Value = a.Dense(t, "lim_log_ls")
-	rows := make([]int, m)
-	for i := range rows {
-		rows[i] = i
-	}
-	l, err := newSparseGP(k, data.TakeRows(x, rows), nil)
+	l, err := newSparseGP(k, data.TakeRows(x, dense.Indices(m)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,49 +134,25 @@ func (r reference) draw(t *testing.T, how, name string, k int) []float64 {
 	return nil
 }
 
-// given feeds the mini-batches and draws of the fixture.
-type given struct {
-	t      *testing.T
-	r      reference
-	how    string
-	x, y   *graph.Node
-	xv, yv *tensor.Dense
-	noises []*noise
-}
-
-func (g given) Parts() int { return 1 }
-
-func (g given) Inputs() map[*graph.Node]*tensor.Dense {
-	all := map[*graph.Node]*tensor.Dense{g.x: g.xv, g.y: g.yv}
-	for _, n := range g.noises {
-		all[n.node] = n.value
-	}
-	return all
-}
-
-func (g given) Load(k, _ int) error {
-	size := g.xv.Shape()[0]
-	e := g.r.p.Train.Rows(g.r.Ints(g.t, "batches")[k*size : (k+1)*size])
-	copy(g.xv.Float64s(), e.X.Float64s())
-	copy(g.yv.Float64s(), e.Y.Float64s())
-	for _, n := range g.noises {
-		if v := g.r.draw(g.t, g.how, n.name, k); copy(n.value.Float64s(), v) != len(v) || len(v) != n.value.Shape().TotalSize() {
-			g.t.Fatalf("noise %q has %d numbers, want %d", n.name, n.value.Shape().TotalSize(), len(v))
-		}
-	}
-	return nil
-}
-
 // graph is the objective of a fit on the fixture's mini-batches, or of their data part alone.
 func (r reference) graph(t *testing.T, f *fitting, data bool) *train.Graph {
 	t.Helper()
 	b := graph.NewBuilder(tensor.Float64)
-	shape := r.p.Train.X.Shape().Clone()
-	shape[0] = f.s.BatchSize
-	x, y := b.Input("x", shape...), b.Input("y", f.s.BatchSize, r.p.Outputs())
+	x, y := small.Leaves(b, r.p.Train, f.s.BatchSize)
 	s := f.write(b, x, y)
-	feed := given{t, r, f.s.Estimator, x, y, tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(shape...)),
-		tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(y.Shape()...)), s.noises}
+	feed := small.Batches(r.p.Train, x, y, slices.Collect(slices.Chunk(r.Ints(t, "batches"), f.s.BatchSize)))
+	rows := feed.Next
+	feed.Next = func(k int) error {
+		for _, n := range s.noises {
+			if v := r.draw(t, f.s.Estimator, n.name, k); copy(n.value.Float64s(), v) != len(v) || len(v) != n.value.Shape().TotalSize() {
+				t.Fatalf("noise %q has %d numbers, want %d", n.name, n.value.Shape().TotalSize(), len(v))
+			}
+		}
+		return rows(k)
+	}
+	for _, n := range s.noises {
+		feed.In[n.node] = n.value
+	}
 	loss := s.Loss
 	if data {
 		loss = s.data
@@ -439,7 +415,7 @@ func expected(t *testing.T, f *fitting) (loss float64, grad []float64) {
 	x, y := b.Input("x", f.p.Train.X.Shape()...), b.Input("y", f.p.Train.Y.Shape()...)
 	s := f.write(b, x, y)
 	size := layers.Count(f.p.Net)
-	feed := fixed{in: map[*graph.Node]*tensor.Dense{x: f.p.Train.X, y: f.p.Train.Y}, load: func(k int) {
+	feed := small.Feed{In: map[*graph.Node]*tensor.Dense{x: f.p.Train.X, y: f.p.Train.Y}, Next: func(k int) error {
 		at := 0
 		for _, n := range s.noises {
 			v := n.value.Float64s()
@@ -449,9 +425,10 @@ func expected(t *testing.T, f *fitting) (loss float64, grad []float64) {
 			}
 			at += len(v)
 		}
+		return nil
 	}}
 	for _, n := range s.noises {
-		feed.in[n.node] = n.value
+		feed.In[n.node] = n.value
 	}
 	g, err := train.NewGraph(b, s.Loss, f.trained(), feed)
 	if err != nil {
@@ -475,13 +452,3 @@ func expected(t *testing.T, f *fitting) (loss float64, grad []float64) {
 	}
 	return loss, grad
 }
-
-// fixed feeds the same rows with noise of a test.
-type fixed struct {
-	in   map[*graph.Node]*tensor.Dense
-	load func(k int)
-}
-
-func (f fixed) Inputs() map[*graph.Node]*tensor.Dense { return f.in }
-func (f fixed) Parts() int                            { return 1 }
-func (f fixed) Load(k, _ int) error                   { f.load(k); return nil }

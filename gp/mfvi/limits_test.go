@@ -67,13 +67,14 @@ func frozen(t *testing.T, p gp.Problem, s Settings) (*fitting, *train.Graph) {
 	x, y := b.Input("x", p.Train.X.Shape()...), b.Input("y", p.Train.Y.Shape()...)
 	w := f.write(b, x, y)
 	fill := drawn(5)
-	feed := fixed{in: map[*graph.Node]*tensor.Dense{x: p.Train.X, y: p.Train.Y}, load: func(k int) {
+	feed := small.Feed{In: map[*graph.Node]*tensor.Dense{x: p.Train.X, y: p.Train.Y}, Next: func(k int) error {
 		for _, n := range w.noises {
 			fill(n, k, 0)
 		}
+		return nil
 	}}
 	for _, n := range w.noises {
-		feed.in[n.node] = n.value
+		feed.In[n.node] = n.value
 	}
 	g, err := train.NewGraph(b, w.Loss, f.trained(), feed) // running statistics stay
 	if err != nil {

@@ -229,12 +229,13 @@ func TestFixtureSNGPAverages(t *testing.T) {
 func (p *sample) run(t *testing.T, rows []int, size int, opt train.Optimizer, see func(step int)) (losses []float64) {
 	t.Helper()
 	b := graph.NewBuilder(f64)
-	feed := newOrder(b, p.p.Train.X, p.p.Train.Y, rows, size)
-	l := p.loss(b, feed.xn, feed.yn)
+	batches := slices.Collect(slices.Chunk(rows, size))
+	x, y := small.Leaves(b, p.p.Train, size)
+	l := p.loss(b, x, y)
 	if b.Err() != nil {
 		t.Fatal(b.Err())
 	}
-	g, err := train.NewGraph(b, l.Loss, p.params(), feed, l.Updates...)
+	g, err := train.NewGraph(b, l.Loss, p.params(), small.Batches(p.p.Train, x, y, batches), l.Updates...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func (p *sample) run(t *testing.T, rows []int, size int, opt train.Optimizer, se
 	if l.Wrap != nil {
 		obj = l.Wrap(g)
 	}
-	_, err = train.Run(t.Context(), obj, train.Config{Iterations: len(feed.rows), Optimizer: opt, OnStep: func(s train.Step) {
+	_, err = train.Run(t.Context(), obj, train.Config{Iterations: len(batches), Optimizer: opt, OnStep: func(s train.Step) {
 		losses = append(losses, s.Loss)
 		if see != nil {
 			see(s.Iteration + 1)

@@ -76,39 +76,6 @@ func trial(t testing.TB, net layers.Network, s Settings, x, y *tensor.Dense, cla
 	return f
 }
 
-// order feeds rows in a given order, one mini-batch [n,B] after the other.
-type order struct {
-	x, y, xb, yb *tensor.Dense
-	xn, yn       *graph.Node
-	rows         [][]int
-}
-
-func newOrder(b *graph.Builder, x, y *tensor.Dense, rows []int, size int) *order {
-	o := &order{x: x, y: y}
-	for first := 0; first < len(rows); first += size {
-		o.rows = append(o.rows, rows[first:first+size])
-	}
-	part := func(t *tensor.Dense) *tensor.Dense {
-		return tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(append([]int{size}, t.Shape()[1:]...)...))
-	}
-	o.xb, o.yb = part(x), part(y)
-	o.xn, o.yn = b.Input("x", o.xb.Shape()...), b.Input("y", o.yb.Shape()...)
-	return o
-}
-
-func (o *order) Inputs() map[*graph.Node]*tensor.Dense {
-	return map[*graph.Node]*tensor.Dense{o.xn: o.xb, o.yn: o.yb}
-}
-
-func (o *order) Parts() int { return 1 }
-
-func (o *order) Load(iteration, _ int) error {
-	e := gp.Examples{X: o.x, Y: o.y}.Rows(o.rows[iteration])
-	tensor.Copy(o.xb, e.X)
-	tensor.Copy(o.yb, e.Y)
-	return nil
-}
-
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
 // nodes returns the graph nodes of parameters.

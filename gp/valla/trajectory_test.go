@@ -2,34 +2,17 @@ package valla
 
 import (
 	"context"
+	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
-
-// recorded feeds the mini-batches of a fixture's training run.
-type recorded struct {
-	xn, yn *graph.Node
-	x, y   []*tensor.Dense
-	xb, yb *tensor.Dense
-}
-
-func (r *recorded) Inputs() map[*graph.Node]*tensor.Dense {
-	return map[*graph.Node]*tensor.Dense{r.xn: r.xb, r.yn: r.yb}
-}
-
-func (r *recorded) Parts() int { return 1 }
-
-func (r *recorded) Load(i, _ int) error {
-	if err := tensor.Copy(r.xb, r.x[i]); err != nil {
-		return err
-	}
-	return tensor.Copy(r.yb, r.y[i])
-}
 
 // TestFixtureTrajectory repeats the fixtures' training runs: the losses before each
 // of the 20 steps and the parameters after them.
@@ -45,18 +28,19 @@ func checkTrajectory(t *testing.T, p *problem, tol float64) {
 	if q := p.lik.Params(); len(q) > 0 {
 		q[0].Set(0, -2) // the fixture's start
 	}
-	r := p.record(t)
+	e, size := p.recorded(t), p.x.Shape()[0]
+	steps := slices.Collect(slices.Chunk(dense.Indices(e.N()), size))
 	b := graph.NewBuilder(p.dt)
-	r.xn, r.yn = b.Input("x", p.x.Shape()...), b.Input("y", p.y.Shape()...)
-	l := p.layer.Loss(b, r.xn, r.yn, p.net.Forward(b, r.xn), Objective{Likelihood: p.lik, Alpha: new(1.0), N: p.a.Int(t, "N")})
+	x, y := small.Leaves(b, e, size)
+	l := p.layer.Loss(b, x, y, p.net.Forward(b, x), Objective{Likelihood: p.lik, Alpha: new(1.0), N: p.a.Int(t, "N")})
 	params := append(p.layer.Params(), p.lik.Params()...)
-	obj, err := train.NewGraph(b, l.Loss, params, r)
+	obj, err := train.NewGraph(b, l.Loss, params, small.Batches(e, x, y, steps))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var losses []float64
 	_, err = train.Run(context.Background(), obj, train.Config{
-		Iterations: len(r.x), Optimizer: &train.Adam{LR: p.a.Scalar(t, "traj_lr")},
+		Iterations: len(steps), Optimizer: &train.Adam{LR: p.a.Scalar(t, "traj_lr")},
 		OnStep: func(s train.Step) { losses = append(losses, s.Loss) },
 	})
 	if err != nil {
@@ -69,30 +53,16 @@ func checkTrajectory(t *testing.T, p *problem, tol float64) {
 	}
 }
 
-// record cuts the recorded batches apart.
-func (p *problem) record(t *testing.T) *recorded {
+// recorded are the rows of all steps' mini-batches.
+func (p *problem) recorded(t *testing.T) gp.Examples {
 	t.Helper()
 	x, shape := p.a.F64(t, "traj_X")
-	steps, width := shape[0], shape[1]*shape[2]
-	r := &recorded{
-		xb: tensor.New(tensor.Of(p.dt), tensor.WithShape(p.x.Shape()...)),
-		yb: tensor.New(tensor.Of(p.dt), tensor.WithShape(p.y.Shape()...)),
-	}
-	for i := range steps {
-		r.x = append(r.x, graph.Convert(tensor.New(tensor.WithShape(shape[1:]...), tensor.WithBacking(x[i*width:(i+1)*width])), p.dt))
-	}
-	outputs := p.y.Shape()[1]
+	n, outputs := shape[0]*shape[1], p.y.Shape()[1]
+	e := gp.Examples{X: graph.Convert(dense.Of(x, n, shape[2]), p.dt)}
 	if p.a.Has("zc") {
-		labels := p.a.Ints(t, "traj_y")
-		for i := range steps {
-			r.y = append(r.y, small.OneHot(labels[i*shape[1]:(i+1)*shape[1]], outputs, p.dt))
-		}
-		return r
+		e.Y = small.OneHot(p.a.Ints(t, "traj_y"), outputs, p.dt)
+	} else {
+		e.Y = graph.Convert(dense.Of(p.a.Floats(t, "traj_y"), n, outputs), p.dt)
 	}
-	y := p.a.Floats(t, "traj_y")
-	for i := range steps {
-		part := y[i*shape[1]*outputs : (i+1)*shape[1]*outputs]
-		r.y = append(r.y, graph.Convert(tensor.New(tensor.WithShape(shape[1], outputs), tensor.WithBacking(part)), p.dt))
-	}
-	return r
+	return e
 }

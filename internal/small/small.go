@@ -3,10 +3,12 @@
 package small
 
 import (
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
@@ -67,6 +69,31 @@ func (f Feed) Parts() int { return 1 }
 
 // Load calls Next.
 func (f Feed) Load(iteration, _ int) error { return f.Next(iteration) }
+
+// Leaves returns the leaves "x" and "y" of a mini-batch of n rows of e.
+func Leaves(b *graph.Builder, e gp.Examples, n int) (x, y *graph.Node) {
+	return b.Input("x", sized(e.X, n)...), b.Input("y", sized(e.Y, n)...)
+}
+
+// sized returns the shape of t with n rows.
+func sized(t *tensor.Dense, n int) tensor.Shape {
+	s := t.Shape().Clone()
+	s[0] = n
+	return s
+}
+
+// Batches feeds the rows of a mini-batch of e at each iteration to the leaves x and y.
+func Batches(e gp.Examples, x, y *graph.Node, rows [][]int) Feed {
+	part := func(n *graph.Node, of *tensor.Dense) *tensor.Dense {
+		return tensor.New(tensor.Of(of.Dtype()), tensor.WithShape(n.Shape()...))
+	}
+	f := Feed{In: map[*graph.Node]*tensor.Dense{x: part(x, e.X), y: part(y, e.Y)}}
+	f.Next = func(iteration int) error {
+		batch := e.Rows(rows[iteration])
+		return errors.Join(tensor.Copy(f.In[x], batch.X), tensor.Copy(f.In[y], batch.Y))
+	}
+	return f
+}
 
 // LiveHeap returns the bytes of the heap that are in use.
 func LiveHeap() uint64 {

@@ -159,7 +159,12 @@ func TestLawRowBits(t *testing.T) {
 // BenchmarkLaw measures a row with mean, standard deviation and interval, with the Gaussian and with the chosen law.
 func BenchmarkLaw(b *testing.B) {
 	gaussian, chosen := heavyModels(b, heavy(3000, 1))
-	for name, m := range map[string]*Model{"gaussian": gaussian, "chosen": chosen} {
+	benchmarkIntervals(b, map[string]*Model{"gaussian": gaussian, "chosen": chosen})
+}
+
+// benchmarkIntervals measures a row with mean, standard deviation and interval.
+func benchmarkIntervals(b *testing.B, models map[string]*Model) {
+	for name, m := range models {
 		p, err := m.Predictor(PredictorOptions{})
 		if err != nil {
 			b.Fatal(err)

@@ -377,22 +377,4 @@ func TestTargetTransformPredictor(t *testing.T) {
 }
 
 // BenchmarkTransform measures a row with mean, standard deviation and interval.
-func BenchmarkTransform(b *testing.B) {
-	for name, m := range transformedModels(b) {
-		p, err := m.Predictor(PredictorOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(name, func(b *testing.B) {
-			var out Prediction
-			var lower, upper []float64
-			b.ReportAllocs()
-			for range b.N {
-				if err := p.Predict(b.Context(), []float64{0.3}, &out); err != nil {
-					b.Fatal(err)
-				}
-				lower, upper, _ = out.AppendInterval(lower[:0], upper[:0], 0.9)
-			}
-		})
-	}
-}
+func BenchmarkTransform(b *testing.B) { benchmarkIntervals(b, transformedModels(b)) }

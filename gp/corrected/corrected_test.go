@@ -35,10 +35,7 @@ var methods = []struct {
 // last bias could do.
 func problems(t *testing.T, away float64) (out []gptest.Problem) {
 	t.Helper()
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	for _, p := range all {
 		if likelihood.IsGaussian(p.Likelihood) && (fixture.Long() || strings.HasPrefix(p.Name, "MLP")) {
 			held := moved(*p.Validation, away)
@@ -165,10 +162,7 @@ func TestEstimate(t *testing.T) {
 
 // TestErrors: classes and problems without held-out rows are refused.
 func TestErrors(t *testing.T) {
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	alone := problems(t, 2)[0].Problem
 	alone.Validation = nil
 	for want, p := range map[string]gp.Problem{"numbers with Gaussian noise": all[2].Problem, "needs held-out rows": alone} {

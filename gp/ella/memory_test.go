@@ -21,10 +21,7 @@ import (
 // problems returns the problems of gptest with several outputs, for a multilayer perceptron and a
 // convolutional network.
 func problems(t *testing.T) (out []gptest.Problem) {
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	return slices.DeleteFunc(all, func(p gptest.Problem) bool { return p.Outputs() == 1 })
 }
 

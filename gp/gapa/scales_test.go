@@ -136,10 +136,7 @@ func TestLearning(t *testing.T) {
 // TestLaw: the loss of any observation model is the mean of its predictive densities, its derivatives are its central
 // differences.
 func TestLaw(t *testing.T) {
-	problems, err := gptest.ModelProblems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.ModelProblems)
 	for _, p := range problems {
 		l, err := newLoss(p.Problem, 0)
 		if err != nil {

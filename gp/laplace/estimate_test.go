@@ -13,16 +13,14 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 )
 
 // TestEstimate: every structure has one, for every problem that it can be fitted to; its bytes are
 // within the limit that the fit keeps, and less memory than that refuses both.
 func TestEstimate(t *testing.T) {
-	problems, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.Problems)
 	for _, p := range problems {
 		for _, s := range []gp.Settings{
 			&Settings{Structure: "full"}, &Settings{Structure: "kfac"}, &Settings{Structure: "diag", Hyper: "grid"},

@@ -46,12 +46,9 @@ func TestMethod(t *testing.T) {
 // TestManyDraws: draws that need more memory than there may be are refused before the training. Those that fit are
 // drawn one after the other, so that an interrupt ends a prediction between two draws.
 func TestManyDraws(t *testing.T) {
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	p := all[0].Problem
-	_, err = (&Settings{Samples: 1_000_000, Iterations: 1}).Fit(t.Context(), p, gp.Run{Memory: 64 << 20})
+	_, err := (&Settings{Samples: 1_000_000, Iterations: 1}).Fit(t.Context(), p, gp.Run{Memory: 64 << 20})
 	if !errors.As(err, new(*graph.MemoryError)) {
 		t.Errorf("a million draws: %v", err)
 	}

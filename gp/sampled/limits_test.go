@@ -28,20 +28,12 @@ import (
 
 func problems(t *testing.T) []gptest.Problem {
 	t.Helper()
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return small.Must(t, gptest.Problems)
 }
 
 func modelProblems(t *testing.T) []gptest.Problem {
 	t.Helper()
-	all, err := gptest.ModelProblems()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return small.Must(t, gptest.ModelProblems)
 }
 
 func fit(t *testing.T, p gp.Problem, s Settings, seed uint64) *gp.Fitted {

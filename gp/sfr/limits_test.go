@@ -95,10 +95,7 @@ func restored(t *testing.T, p gp.Problem, q *posterior) *posterior {
 // TestFloat32: networks of float32, also convolutional networks, have the predictions of the same
 // networks in float64, whose weights and data differ by rounding.
 func TestFloat32(t *testing.T) {
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	for i, p := range all[:len(all)/2] {
 		single := all[len(all)/2+i]
 		for name, s := range forms(0.5) {

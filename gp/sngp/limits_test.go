@@ -23,10 +23,7 @@ import (
 // problem returns the problem of this name from package gptest.
 func problem(t *testing.T, name string) gptest.Problem {
 	t.Helper()
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	for _, p := range all {
 		if p.Name == name {
 			return p

@@ -21,10 +21,7 @@ import (
 // problems returns the problems of gptest for a multilayer perceptron in float64.
 func problems(t *testing.T) (out []gptest.Problem) {
 	t.Helper()
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	for _, p := range all {
 		if strings.HasPrefix(p.Name, "MLP") && p.Dtype() == tensor.Float64 {
 			out = append(out, p)

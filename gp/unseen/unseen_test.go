@@ -286,10 +286,7 @@ func TestLaws(t *testing.T) {
 
 // TestTargetsStay: pseudo-rows of counts, labels and intervals have the targets of their rows.
 func TestTargetsStay(t *testing.T) {
-	problems, err := gptest.ModelProblems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.ModelProblems)
 	for _, p := range problems {
 		if likelihood.Noisy(p.Likelihood) && p.Likelihood.Width() == 1 {
 			continue

@@ -17,10 +17,7 @@ import (
 // TestBeside: a variance that another posterior adds is to the objective what as much noise
 // is.
 func TestBeside(t *testing.T) {
-	all, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := small.Must(t, gptest.Problems)
 	p := all[0]
 	const noise, more = 0.04, 0.05
 	rows := func(e gp.Examples) *tensor.Dense {

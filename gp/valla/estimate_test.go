@@ -7,15 +7,13 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
 // TestEstimate: it grows with the steps, leaves the settings alone, and ends with the context.
 func TestEstimate(t *testing.T) {
-	problems, err := gptest.Problems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.Problems)
 	for _, optimizer := range []string{"natural", "adam"} {
 		for _, p := range problems[:3] {
 			few, many := &Settings{Inducing: 5, Iterations: 10, Optimizer: optimizer}, &Settings{Inducing: 5, Iterations: 10_000_000, Optimizer: optimizer}

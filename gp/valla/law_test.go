@@ -112,10 +112,7 @@ func TestPriorStarts(t *testing.T) {
 
 // TestCountsFromLargePriors: fits to counts begin with a σ₀ at which e^f overflows, and find a smaller one.
 func TestCountsFromLargePriors(t *testing.T) {
-	problems, err := gptest.ModelProblems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.ModelProblems)
 	for _, p := range problems {
 		for _, alpha := range []float64{0, 1} {
 			if p.Likelihood.Kind() != likelihood.Count {

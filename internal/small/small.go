@@ -95,6 +95,16 @@ func Batches(e gp.Examples, x, y *graph.Node, rows [][]int) Feed {
 	return f
 }
 
+// Must returns what make returns, which must not be an error.
+func Must[T any](t testing.TB, make func() (T, error)) T {
+	t.Helper()
+	v, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // LiveHeap returns the bytes of the heap that are in use.
 func LiveHeap() uint64 {
 	runtime.GC()

@@ -43,20 +43,7 @@ func TestWriteText(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	dir := t.TempDir()
-	leave(t, dir)
-	r, err := New(dir, []Known{{Name: "uci", About: "tables"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := r.Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(files[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(content)
+	r, _, text := written(t, dir)
 	for _, want := range []string{"# Experiments\n", "## mnist\n\nDigits. 5 of 8 runs.", "| **-0.4000** |", "| _0.3000 ± 0.1414_ |", "| NLL | Negative log-likelihood", "```sh\nvalla experiment run mnist --profile quick\nvalla experiment run mnist --profile full\n```",
 		"| NLL, printed |", "\n* NLL: VaLLA 100 has", "LᵀL", "## uci: not run\n\nTables\n\n```sh\nvalla experiment run uci\n```", "Computed with valla v1, go"} {
 		if !strings.Contains(text, want) {

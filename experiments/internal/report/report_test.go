@@ -161,9 +161,9 @@ func TestFromPaper(t *testing.T) {
 	}
 }
 
-// TestPage: the page is well-formed, needs nothing from elsewhere, and has every figure.
-func TestPage(t *testing.T) {
-	dir := t.TempDir()
+// written returns a report that is written to dir, its page and its Markdown.
+func written(t *testing.T, dir string) (r *Report, page, md string) {
+	t.Helper()
 	leave(t, dir)
 	r, err := New(dir, []Known{{Name: "uci", About: "tables"}})
 	if err != nil {
@@ -173,11 +173,21 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	html, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
+	var texts []string
+	for _, f := range files {
+		content, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(content))
 	}
-	text := string(html)
+	return r, texts[0], texts[1]
+}
+
+// TestPage: the page is well-formed, needs nothing from elsewhere, and has every figure.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	_, text, md := written(t, dir)
 	if m := regexp.MustCompile(`(?:src|href)="([^#"][^"]*)"|url\(|https?://[^w ]`).FindAllString(text, -1); len(m) != 1 || m[0] != `href="data:,"` {
 		t.Errorf("the page refers to %q", m)
 	}
@@ -188,11 +198,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	wellFormed(t, text)
-	md, err := os.ReadFile(files[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile(`!\[[^]]*\]\(([^)]*)\)`).FindAllStringSubmatch(string(md), -1) {
+	for _, m := range regexp.MustCompile(`!\[[^]]*\]\(([^)]*)\)`).FindAllStringSubmatch(md, -1) {
 		if _, err := os.Stat(filepath.Join(dir, m[1])); err != nil {
 			t.Error(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
 
@@ -17,10 +18,7 @@ import (
 // gradients are its negative slopes in the parameters, by central differences.
 func TestDataTerm(t *testing.T) {
 	const n, h = 6, 1e-4
-	problems, err := gptest.ModelProblems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.ModelProblems)
 	for _, p := range problems {
 		if p.Dtype() != tensor.Float64 {
 			continue
@@ -103,10 +101,7 @@ func TestLargeVariances(t *testing.T) {
 
 // TestStart: the noise is the given scale, other parameters stay, and the problem's likelihood keeps its own.
 func TestStart(t *testing.T) {
-	problems, err := gptest.ModelProblems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := small.Must(t, gptest.ModelProblems)
 	for _, p := range problems {
 		before := Flat(p.Likelihood.Params())
 		for _, theta := range p.Likelihood.Params() {

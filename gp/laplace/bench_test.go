@@ -41,20 +41,26 @@ func BenchmarkPredict(b *testing.B) {
 	}
 }
 
-// imageProblem is the first 10,000 images of MNIST with the network that the paper used,
-// 784-200-200-10 with tanh in float32, as published numbers of speed are for.
-func imageProblem(b *testing.B) problem {
-	s, err := idx.MNIST(fixture.Shared(b, "data", "mnist"))
+// mnist is MNIST with the network that the paper used, 784-200-200-10 with tanh in float32.
+func mnist(t testing.TB) (*image.Splits, layers.Sequential) {
+	t.Helper()
+	s, err := idx.MNIST(fixture.Shared(t, "data", "mnist"))
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	net, err := layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}.New(tensor.Float32, newRand(1))
+	if err == nil {
+		err = layers.Load(fixture.Shared(t, "weights", "ludvins_mlp_mnist.npz"), net, layers.LoadOptions{})
+	}
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	if err := layers.Load(fixture.Shared(b, "weights", "ludvins_mlp_mnist.npz"), net, layers.LoadOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	return s, net
+}
+
+// imageProblem is the first 10,000 images of mnist, as published numbers of speed are for.
+func imageProblem(b *testing.B) problem {
+	s, net := mnist(b)
 	const n = 10_000
 	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
 	first := func(t *tensor.Dense, rows, cols int) *tensor.Dense {

@@ -10,8 +10,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
-	"github.com/go-valla/valla/layers"
-	"gorgonia.org/tensor"
 )
 
 // The authors of VaLLA ran laplace-torch on MNIST with this network and published prior
@@ -22,17 +20,7 @@ func TestFixturePublishedMNIST(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: passes over 55,000 images")
 	}
-	s, err := idx.MNIST(fixture.Shared(t, "data", "mnist"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}.New(tensor.Float32, newRand(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := layers.Load(fixture.Shared(t, "weights", "ludvins_mlp_mnist.npz"), net, layers.LoadOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s, net := mnist(t)
 	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
 	p, err := fitOptions(t.Context(), net, x, y, options{Weights: lastLayerParams, Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
 	if err != nil {

@@ -50,14 +50,19 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	return slices.DeleteFunc(all, func(f Figure) bool { return len(f.Charts) == 0 }), nil
 }
 
-// firstSeeds returns, for each row, the finished cell of the first seed.
+// firstSeeds returns, for each row, the finished cell of the smallest seed.
 func firstSeeds(f result.Found, data string) []*result.Cell {
 	var cells []*result.Cell
 	for _, c := range f.Done {
-		if c == nil || c.Data != data || c.Refused != "" || slices.ContainsFunc(cells, func(o *result.Cell) bool { return o.Row == c.Row }) {
+		if c == nil || c.Data != data || c.Refused != "" {
 			continue
 		}
-		cells = append(cells, c)
+		switch i := slices.IndexFunc(cells, func(o *result.Cell) bool { return o.Row == c.Row }); {
+		case i < 0:
+			cells = append(cells, c)
+		case c.Seed < cells[i].Seed:
+			cells[i] = c
+		}
 	}
 	return cells
 }

@@ -37,7 +37,7 @@ func band(scale float64) *result.Band {
 func TestFirstSeeds(t *testing.T) {
 	refused := cell("a", "LLA", 0, nil)
 	refused.Refused = "too large"
-	f := found([]*result.Cell{refused, cell("a", "MAP", 1, nil), cell("b", "MAP", 0, nil), cell("a", "MAP", 2, nil), cell("a", "LLA", 1, nil)}, result.ID{Data: "a", Row: "VaLLA"})
+	f := found([]*result.Cell{refused, cell("a", "MAP", 2, nil), cell("b", "MAP", 0, nil), cell("a", "MAP", 1, nil), cell("a", "LLA", 1, nil)}, result.ID{Data: "a", Row: "VaLLA"})
 	var got []string
 	for _, c := range firstSeeds(f, "a") {
 		got = append(got, fmt.Sprint(c.Row, " ", c.Seed))

@@ -79,7 +79,7 @@ func takeOver(dir, add string, known []report.Known) error {
 		if text.Len() == 0 {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, k.Name+".jsonl"), text.Bytes(), 0o644); err != nil {
+		if err := result.WriteFile(filepath.Join(dir, k.Name+".jsonl"), text.Bytes()); err != nil {
 			return err
 		}
 	}

@@ -139,8 +139,16 @@ func corruptions(ctx context.Context, p *problem, q *predictor, n int) ([]result
 }
 
 // changed returns the scores on changed test images, by the probit approximation.
-func changed(ctx context.Context, q *predictor, set *data.Set) (result.Changed, error) {
-	s, err := q.evaluate(ctx, set)
+func changed(ctx context.Context, q *predictor, set *data.Set) (c result.Changed, err error) {
+	g, err := q.latent(ctx, set.X)
+	if err != nil {
+		return c, err
+	}
+	p := new(valla.Prediction)
+	if err := q.m.Fill(ctx, g, valla.PredictOptions{}, p); err != nil {
+		return c, err
+	}
+	s, err := q.m.Task.Score(p, set.Y)
 	all := numbers(s)
 	return result.Changed{ACC: all["ACC"], NLL: all["NLL"], ECE: all["ECE"]}, err
 }

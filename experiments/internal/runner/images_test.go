@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 )
@@ -160,8 +162,9 @@ func bytes8(t *testing.T, s *data.Set) []uint8 {
 	return v
 }
 
-// The first seed alone is scored on corrupted images, each kind at each level.
+// Images are scored under each kind of corruption at each level, as the model's Evaluate does, whether or not their predictions are kept.
 func TestCorruptions(t *testing.T) {
+	keepAll(t, 0)
 	s := colourSet(t, 4, 6)
 	set := asSet(s)
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
@@ -170,14 +173,31 @@ func TestCorruptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{Hyper: "fixed", PriorStd: 1}, Validation: new(0.0)}); err != nil {
+		t.Fatal(err)
+	}
 	p := &problem{name: "cifar10", classes: true, train: set, test: set, model: m, corrupt: func(ctx context.Context, kind string, severity, n int) (*data.Set, error) {
 		return corrupted(ctx, s, kind, severity, n)
 	}}
-	cell := &result.Cell{}
-	if err := score(t.Context(), p, m, spec.Scoring{Corruptions: 2, Rotations: 9}, cell, "", nil); err != nil {
-		t.Fatal(err)
+	cell, again, dir := &result.Cell{}, &result.Cell{}, filepath.Join(t.TempDir(), "x.predicted")
+	for _, c := range []*result.Cell{cell, again} {
+		if err := score(t.Context(), p, m, spec.Scoring{Corruptions: 2, Rotations: 9}, c, dir, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rows := cell.Curves.Corrupted
+	if !reflect.DeepEqual(again.Curves.Corrupted, rows) || again.Predict.Runs != 2 {
+		t.Errorf("scores by predictions that were kept differ, cost %+v", again.Predict)
+	}
+	last := rows[len(rows)-1]
+	changed, err := p.corrupt(t.Context(), last.Name, last.Level, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := m.Evaluate(t.Context(), changed, valla.PredictOptions{})
+	if err != nil || math.Abs(float64(last.NLL-numbers(want)["NLL"])) > 1e-9 || last.ACC != numbers(want)["ACC"] {
+		t.Errorf("%+v, expected %+v, error %v", last, want.List, err)
+	}
 	if len(rows) != len(corrupt.Names())*corrupt.Severities || rows[0].Level != 1 || rows[4].Level != 5 || rows[0].Name != corrupt.Names()[0] {
 		t.Errorf("%d rows, %+v", len(rows), rows)
 	}

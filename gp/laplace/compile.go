@@ -58,11 +58,7 @@ type compiled struct {
 
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 {
-	bytes := c.s.program.Bytes() + 8*len(c.s.units)
-	for _, v := range c.s.scratch {
-		bytes += 8 * len(v)
-	}
-	return int64(bytes)
+	return int64(c.s.program.Bytes() + 8*(len(c.s.units)+c.s.double.size()) + 4*c.s.single.size())
 }
 
 // repeatLast fills v from element n on with copies of the last row before it: at a row of zeros a network may be NaN,

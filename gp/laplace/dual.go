@@ -3,6 +3,7 @@ package laplace
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -23,9 +24,11 @@ type functionSpace struct {
 
 // dataRows are R.
 type dataRows interface {
-	// cross writes J*T²Rᵀ to the first n columns of out, for the Jacobian of a batch, which u
-	// holds, too; ld is from row to row.
-	cross(b batch, u factors, c scales, out []float64, ld int) error
+	// cross writes J*T²Rᵀ to the first n columns of out, for the Jacobian of a batch; ld is from row to row. Products of
+	// rows that are single are in float64 where precise is set.
+	cross(b batch, c scales, precise bool, out []float64, ld int) error
+	// single reports whether the rows are in float32.
+	single() bool
 	// square writes the lower triangle of RT²Rᵀ to g [n,n]. It calls progress, if not nil, with the number of rows that its
 	// products so far are as many as, and with n. It returns ctx's error if ctx ends first.
 	square(ctx context.Context, c scales, g []float64, progress func(done, total int)) error
@@ -33,36 +36,23 @@ type dataRows interface {
 	columns(i, lo, cols int, dst []float64)
 }
 
-func (f *functionSpace) elements() int { return f.factorsSize(f.outputs) }
+// elements: rows in float32 take half a number.
+func (f *functionSpace) elements() int { return int(f.factorsBytes(f.outputs)+7) / 8 }
 
 func (f *functionSpace) bytes() int64 {
 	n, x := int64(f.n), int64(f.scanner.in.Shape()[1:].TotalSize())
 	// G, its factor and the factor before, which take more than the work of finding G; R; x.
-	return 8 * (3*n*n + int64(f.factorsSize(f.n)) + n/int64(f.outputs)*x)
+	return 8*(3*n*n+n/int64(f.outputs)*x) + f.factorsBytes(f.n)
 }
 
 func (f *functionSpace) allocate() {
-	f.rows, f.a = f.newFactors(f.n), make([]float64, f.n*f.n)
+	f.rows, f.a = f.newRows(f.n), make([]float64, f.n*f.n)
 }
 
 func (f *functionSpace) add(b batch) error {
 	first := f.start + b.first
 	f.x = append(f.x[:first*b.inputSize()], b.inputs()...)
-	u, err := b.factors()
-	if err != nil {
-		return err
-	}
-	r := f.rows.(factors)
-	for i, g := range f.groups {
-		d := r.d[i][first*b.outputs*g.q:]
-		copy(d, f.roots.weighted(b, d, u.d[i], g.q))
-	}
-	for i, k := range f.blocks {
-		if k.a != nil {
-			copy(r.a[i][first*k.p:], u.a[i])
-		}
-	}
-	return nil
+	return f.rows.(heldRows).add(b, first, &f.roots)
 }
 
 func (f *functionSpace) finish(ctx context.Context) error {
@@ -84,7 +74,7 @@ func (f *functionSpace) factor(ctx context.Context, c scales) (factor, error) {
 		return nil, err
 	}
 	l, err := g.cholesky(ctx, c.s, nil)
-	return functionFactor{l, f, c, f.perWeight(c)}, err
+	return functionFactor{cholesky: l, data: f, scales: c, t: f.perWeight(c), rounding: f.roundingOf(g, c.s)}, err
 }
 
 // eachTile calls do for all columns of R, which tile [n,cols] holds, in memory of tileSize.
@@ -106,6 +96,7 @@ type functionFactor struct {
 	data     *functionSpace // has the rows of the Jacobian
 	scales   scales         // of the hyper-parameters
 	t        []float64      // [P] or nil
+	rounding rounding       // of products with the rows
 }
 
 // shares: H̃ (H̃ + sI)⁻¹ = R̃ᵀ (G̃ + sI)⁻¹ R̃ with R̃ = RT, so a block's share is
@@ -124,11 +115,6 @@ func (f functionFactor) predictor() predictor { return f }
 
 func (f functionFactor) width() int { return f.data.params + f.n }
 
-// A variance is the variance of the prior less what the data take away. Where less than this share
-// is left, given the outputs before, rounding may show in the twelfth digit: with 10⁻⁶ variances of
-// the toy fixture were wrong by 5·10⁻¹⁰ of themselves.
-const kept = 1e-4
-
 // marginals: the covariance over σ₀² of an example's rows J̃* = J*T is J̃*J̃*ᵀ − BBᵀ with B of the
 // root below. Where too little is left of an example's variance its root is taken.
 func (f functionFactor) marginals(b batch, cov []float64) error {
@@ -137,48 +123,56 @@ func (f functionFactor) marginals(b batch, cov []float64) error {
 		return err
 	}
 	c, m := b.outputs, b.size()
-	work := b.take(m*f.n + c*c)
-	taken, low := work[:m*f.n], work[m*f.n:]
-	if err := f.taken(b, u, taken, f.n); err != nil {
+	taken, low, prior, share := b.take(m*f.n), b.take(c*c), b.take(m), b.take(b.count)
+	if err := f.taken(b, taken, f.n); err != nil {
 		return err
 	}
 	u.own(f.scales, cov)
 	b.short = b.short[:0]
 	for i := range b.count {
-		if !difference(c, f.n, cov[i*c*c:(i+1)*c*c], taken[i*c*f.n:], low) {
+		share[i] = difference(c, f.n, cov[i*c*c:(i+1)*c*c], taken[i*c*f.n:], low, prior[i*c:(i+1)*c])
+		if share[i] < max(kept, f.rounding.share) {
 			b.short = append(b.short, i)
 		}
 	}
 	if len(b.short) == 0 {
 		return nil
 	}
+	if err := f.solve(b.ctx, false, m, taken, f.n); err != nil {
+		return err
+	}
+	b.short = slices.DeleteFunc(b.short, func(i int) bool {
+		rows := func(v []float64, width int) []float64 { return v[i*c*width : (i+1)*c*width] }
+		return share[i] >= max(kept, f.rounding.shareOf(rows(taken, f.n), rows(prior, 1)))
+	})
 	return f.squares(b, u, taken, cov)
 }
 
 // difference takes BBᵀ from a covariance [C,C] for an example's rows B [C,n], and writes what is
-// left's factor to low. It returns false where less than kept is left.
-func difference(c, n int, cov, taken, low []float64) bool {
+// left's factor to low and the variances before to prior [C]. It returns the smallest share of a variance that is left,
+// given the outputs before.
+func difference(c, n int, cov, taken, low, prior []float64) float64 {
 	kernel.Syrk(false, c, n, -1, taken, n, 1, cov, c)
 	copy(low, cov)
 	if kernel.Cholesky(c, low, c) >= 0 {
-		return false
+		return 0
 	}
+	share := 1.0
 	for i := range c {
 		row, pivot := taken[i*n:(i+1)*n], low[i*c+i]
-		if pivot*pivot < kept*(cov[i*c+i]+kernel.Dot(row, row)) {
-			return false
-		}
+		prior[i] = cov[i*c+i] + kernel.Dot(row, row)
+		share = min(share, pivot*pivot/prior[i])
 	}
-	return true
+	return share
 }
 
 // squares writes the covariances of those examples that have little variance left: EEᵀ + s AAᵀ of
-// the root, some columns at a time.
-func (f functionFactor) squares(b batch, u factors, a, cov []float64) error {
-	c, m := b.outputs, b.size()
-	if err := f.solve(b.ctx, false, m, a, f.n); err != nil {
-		return err
+// the root for the rows A, some columns at a time.
+func (f functionFactor) squares(b batch, u exampleRows, a, cov []float64) error {
+	if len(b.short) == 0 {
+		return nil
 	}
+	c, m := b.outputs, b.size()
 	for _, i := range b.short {
 		kernel.Syrk(false, c, f.n, f.s, a[i*c*f.n:], f.n, 0, cov[i*c*c:], c)
 	}
@@ -198,11 +192,11 @@ func (f functionFactor) squares(b batch, u factors, a, cov []float64) error {
 }
 
 // taken writes B to the first columns of out.
-func (f functionFactor) taken(b batch, u factors, out []float64, ld int) error {
-	if err := f.data.rows.cross(b, u, f.scales, out, ld); err != nil {
+func (f functionFactor) taken(b batch, out []float64, ld int) error {
+	if err := f.data.rows.cross(b, f.scales, f.rounding.precise, out, ld); err != nil {
 		return err
 	}
-	return f.solve(b.ctx, true, u.n, out, ld)
+	return f.solve(b.ctx, true, b.size(), out, ld)
 }
 
 // root: the covariance of rows J* is, over σ₀² and with J̃* = J*T, the minimum over A of
@@ -213,15 +207,11 @@ func (f functionFactor) taken(b batch, u factors, out []float64, ld int) error {
 // so F = [E, √s A]. In this form nothing cancels, nothing becomes negative, and an
 // error in A has an effect of second order only.
 func (f functionFactor) root(b batch, rows []float64) error {
-	u, err := b.factors()
-	if err != nil {
-		return err
-	}
 	if err := b.jacobian(rows, f.width()); err != nil {
 		return err
 	}
 	ld, m, a := f.width(), b.size(), rows[f.data.params:]
-	if err := f.taken(b, u, a, ld); err != nil {
+	if err := f.taken(b, a, ld); err != nil {
 		return err
 	}
 	if err := f.solve(b.ctx, false, m, a, ld); err != nil {

@@ -4,37 +4,95 @@ import (
 	"context"
 	"slices"
 
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 // factors hold Jacobian rows, or mixtures of the rows of one example, by the factors of their outer
-// products. A row of a perceptron with layers of p inputs and q outputs takes Σ (p+q) numbers in
-// place of Σ pq, and so do products of rows:
+// products, in the precision of the network. A row of a perceptron with layers of p inputs and q outputs takes Σ (p+q)
+// numbers in place of Σ pq, and so do products of rows:
 //
 //	(a⊗d)·(a'⊗d') = (a·a') (d·d')
 //
 // This is the kernel that jacobian.NTK writes into a graph, for rows that are kept.
-type factors struct {
-	*scanner             // says which blocks the factors belong to
-	n        int         // rows
-	d        [][]float64 // cotangents, by group [n,q]
-	a        [][]float64 // inputs of layers, by block [n/C,p], nil for the number 1
+type factors[T kernel.Float] struct {
+	*scanner       // says which blocks the factors belong to
+	n        int   // rows
+	d        [][]T // cotangents, by group [n,q]
+	a        [][]T // inputs of layers, by block [n/C,p], nil for the number 1
 }
 
-// newFactors has memory for n rows.
-func (s *scanner) newFactors(n int) factors {
-	f := factors{scanner: s, n: n, a: make([][]float64, len(s.blocks))}
+// exampleRows are factors of either precision.
+type exampleRows interface {
+	// own writes UT²Uᵀ of each example's rows to the front of cov, [n/C,C,C].
+	own(c scales, cov []float64)
+	// columns writes the columns lo to lo+cols, which are of block i, to dst [n,cols].
+	columns(i, lo, cols int, dst []float64)
+}
+
+// heldRows are dataRows that hold the factors of all rows.
+type heldRows interface {
+	dataRows
+	// add takes the rows Λ^½ J of a batch in, of which the first has number first among the examples.
+	add(b batch, first int, roots *weighting[float64]) error
+	// resume copies all rows of old to the front.
+	resume(old dataRows)
+}
+
+// newRows has memory for n rows.
+func (s *scanner) newRows(n int) heldRows {
+	if s.float == tensor.Float32 {
+		return newFactors[float32](s, n)
+	}
+	return newFactors[float64](s, n)
+}
+
+func newFactors[T kernel.Float](s *scanner, n int) factors[T] {
+	f := factors[T]{scanner: s, n: n, a: make([][]T, len(s.blocks))}
 	for _, g := range s.groups {
-		f.d = append(f.d, make([]float64, n*g.q))
+		f.d = append(f.d, make([]T, n*g.q))
 	}
 	for i, k := range s.blocks {
 		if k.a != nil {
-			f.a[i] = make([]float64, n/s.outputs*k.p)
+			f.a[i] = make([]T, n/s.outputs*k.p)
 		}
 	}
 	return f
+}
+
+// add implements heldRows.
+func (f factors[T]) add(b batch, first int, roots *weighting[float64]) error {
+	if err := b.checkFactors(); err != nil {
+		return err
+	}
+	for i, g := range f.groups {
+		taken := b.double.taken
+		d := rows[float64](b, g.d)
+		if b.lambda != nil {
+			d = roots.weighted(b, b.take(len(d)), d, g.q)
+		}
+		convert(f.d[i][first*b.outputs*g.q:], d)
+		b.double.taken = taken
+	}
+	for i, k := range f.blocks {
+		if k.a != nil {
+			convert(f.a[i][first*k.p:], rows[T](b, k.a))
+		}
+	}
+	return nil
+}
+
+// resume implements heldRows.
+func (f factors[T]) resume(old dataRows) {
+	have := old.(factors[T])
+	for i, d := range have.d {
+		copy(f.d[i], d)
+	}
+	for i, a := range have.a {
+		copy(f.a[i], a)
+	}
 }
 
 // factorsSize is the number of elements of n rows.
@@ -50,15 +108,18 @@ func (s *scanner) factorsSize(n int) (size int) {
 	return size
 }
 
-// KeptOfExample is how many numbers the structure Full keeps, in function space, of the Jacobian of
+// factorsBytes is the memory of n rows.
+func (s *scanner) factorsBytes(n int) int64 { return int64(s.factorsSize(n)) * int64(s.float.Size()) }
+
+// KeptOfExample is how many bytes the structure Full keeps, in function space, of the Jacobian of
 // a network with the given number of outputs at one example [shape]. A network that Fit would refuse
 // is an error.
-func KeptOfExample(net layers.Network, shape tensor.Shape, outputs int) (int, error) {
+func KeptOfExample(net layers.Network, shape tensor.Shape, outputs int) (int64, error) {
 	s, err := newScanner(net, shape, outputs, 1, keeping{}, nil)
 	if err != nil {
 		return 0, err
 	}
-	return s.factorsSize(outputs), nil
+	return s.factorsBytes(outputs), nil
 }
 
 // products is the number of multiplications of m rows with n.
@@ -74,40 +135,59 @@ func (s *scanner) products(m, n float64) (count float64) {
 	return count
 }
 
-// factors returns the factors of the rows of b, which hold until the next batch. Where a factor is
-// not finite, the error says which derivative is not.
-func (b batch) factors() (factors, error) {
-	f := factors{scanner: b.scanner, n: b.size(), d: b.cotangents[:0], a: b.layerInputs[:0]}
+// factors returns the factors of the rows of b, which hold until the next batch.
+func (b batch) factors() (exampleRows, error) {
+	if err := b.checkFactors(); err != nil {
+		return nil, err
+	}
+	if b.float == tensor.Float32 {
+		return factorsOf[float32](b), nil
+	}
+	return factorsOf[float64](b), nil
+}
+
+// factorsOf is factors without a check.
+func factorsOf[T kernel.Float](b batch) *factors[T] {
+	f := &workingOf[T](b.scanner).rows
+	f.scanner, f.n, f.d, f.a = b.scanner, b.size(), f.d[:0], f.a[:0]
 	for _, g := range b.groups {
-		f.d = append(f.d, rows[float64](b, g.d))
+		f.d = append(f.d, rows[T](b, g.d))
 	}
 	for _, k := range b.blocks {
-		var a []float64
+		var a []T
 		if k.a != nil {
-			a = rows[float64](b, k.a)
+			a = rows[T](b, k.a)
 		}
 		f.a = append(f.a, a)
 	}
-	b.cotangents, b.layerInputs = f.d, f.a
-	if !allFinite(f.d) || !allFinite(f.a) {
-		return f, b.jacobian(b.take(b.size()*b.params), b.params)
-	}
-	return f, nil
+	return f
 }
 
-// allFinite reports whether all arrays hold finite numbers alone.
-func allFinite(all [][]float64) bool {
-	for _, v := range all {
-		if i, _ := kernel.FirstNonFinite(v); i >= 0 {
-			return false
+// checkFactors says which derivative is not finite.
+func (b batch) checkFactors() error {
+	finite := func(n *graph.Node) bool {
+		if n == nil || b.isUnit(n) {
+			return true
+		}
+		i, _ := graph.FirstNonFinite(b.values[n])
+		return i < 0 || i >= b.values[n].Size()/b.batch*b.count
+	}
+	for _, g := range b.groups {
+		if !finite(g.d) {
+			return b.jacobian(b.take(b.size()*b.params), b.params)
 		}
 	}
-	return true
+	for _, k := range b.blocks {
+		if !finite(k.a) {
+			return b.jacobian(b.take(b.size()*b.params), b.params)
+		}
+	}
+	return nil
 }
 
 // part are the rows lo to hi, of whole examples.
-func (f factors) part(lo, hi int) factors {
-	p := factors{scanner: f.scanner, n: hi - lo}
+func (f factors[T]) part(lo, hi int) factors[T] {
+	p := factors[T]{scanner: f.scanner, n: hi - lo}
 	for i, g := range f.groups {
 		p.d = append(p.d, f.d[i][lo*g.q:hi*g.q])
 	}
@@ -123,7 +203,7 @@ func (f factors) part(lo, hi int) factors {
 
 // times writes UT²Vᵀ for the rows U and V to the first columns of out, [U's rows, ld]. work holds a
 // number for each pair of rows and for each pair of examples. times returns ctx's error if ctx ends first.
-func (f factors) times(ctx context.Context, v factors, c scales, out []float64, ld int, work []float64) error {
+func (f factors[T]) times(ctx context.Context, v factors[T], c scales, p product[T], out []float64, ld int, work []float64) error {
 	for r := range f.n {
 		clear(out[r*ld : r*ld+v.n])
 	}
@@ -134,11 +214,12 @@ func (f factors) times(ctx context.Context, v factors, c scales, out []float64, 
 		}
 		constant, factored := f.constant(g, c)
 		if !factored {
-			kernel.Gemm(false, true, f.n, v.n, g.q, constant, f.d[i], g.q, v.d[i], g.q, 1, out, ld)
+			p.add(f.n, v.n, g.q, constant, f.d[i], v.d[i], out, ld)
 			continue
 		}
-		kernel.Gemm(false, true, f.n, v.n, g.q, 1, f.d[i], g.q, v.d[i], g.q, 0, dots, v.n)
-		f.shared(v, g, c, constant, shared)
+		clear(dots)
+		p.add(f.n, v.n, g.q, 1, f.d[i], v.d[i], dots, v.n)
+		f.shared(&p, v, g, c, constant, shared)
 		for r := range f.n {
 			e := v.n / f.outputs
 			addExpanded(out[r*ld:r*ld+v.n], dots[r*v.n:(r+1)*v.n], shared[r/f.outputs*e:], f.outputs)
@@ -148,7 +229,7 @@ func (f factors) times(ctx context.Context, v factors, c scales, out []float64, 
 }
 
 // constant is Σ t² of the blocks of a group without a, and factored says whether there are others.
-func (f factors) constant(g group, c scales) (sum float64, factored bool) {
+func (f factors[T]) constant(g group, c scales) (sum float64, factored bool) {
 	for _, i := range g.blocks {
 		if f.blocks[i].a != nil {
 			factored = true
@@ -161,15 +242,14 @@ func (f factors) constant(g group, c scales) (sum float64, factored bool) {
 
 // shared writes what the outputs of two examples share, Σ t² a·a' over the blocks of a group and
 // a constant.
-func (f factors) shared(v factors, g group, c scales, constant float64, out []float64) {
+func (f factors[T]) shared(by *product[T], v factors[T], g group, c scales, constant float64, out []float64) {
 	m, n := f.n/f.outputs, v.n/f.outputs
 	for i := range out {
 		out[i] = constant
 	}
 	for _, i := range g.blocks {
 		if f.a[i] != nil {
-			p := f.blocks[i].p
-			kernel.Gemm(false, true, m, n, p, c.of(i)*c.of(i), f.a[i], p, v.a[i], p, 1, out, n)
+			by.add(m, n, f.blocks[i].p, c.of(i)*c.of(i), f.a[i], v.a[i], out, n)
 		}
 	}
 }
@@ -188,10 +268,14 @@ func addExpanded(out, v, s []float64, each int) {
 	}
 }
 
-// own writes UT²Uᵀ of each example's rows to the front of cov, [n/C,C,C].
-func (f factors) own(c scales, cov []float64) {
+// own implements exampleRows.
+func (f factors[T]) own(c scales, cov []float64) {
 	k := f.outputs
 	clear(cov[:f.n*k])
+	var one, all []float64 // of an example, in float64
+	if f.single() {
+		one, all = f.take(f.widestFactor()), f.take(k*f.widestFactor())
+	}
 	for i, g := range f.groups {
 		constant, _ := f.constant(g, c)
 		for e := range f.n / k {
@@ -199,11 +283,12 @@ func (f factors) own(c scales, cov []float64) {
 			for _, j := range g.blocks {
 				if a := f.a[j]; a != nil {
 					p := f.blocks[j].p
-					row := a[e*p : (e+1)*p]
+					row := widened(one, a[e*p:(e+1)*p])
 					s += c.of(j) * c.of(j) * kernel.Dot(row, row)
 				}
 			}
-			kernel.Syrk(false, k, g.q, s, f.d[i][e*k*g.q:], g.q, 1, cov[e*k*k:], k)
+			rows := widened(all, f.d[i][e*k*g.q:(e+1)*k*g.q])
+			kernel.Syrk(false, k, g.q, s, rows, g.q, 1, cov[e*k*k:], k)
 		}
 	}
 }
@@ -212,13 +297,14 @@ func (f factors) own(c scales, cov []float64) {
 // the other rows are read seldom.
 const squareRows = 256
 
-// square implements dataRows.
-func (f factors) square(ctx context.Context, c scales, g []float64, progress func(done, total int)) error {
+// square implements dataRows. The products are in float64, so that G has no negative eigenvalues but for the rounding of float64.
+func (f factors[T]) square(ctx context.Context, c scales, g []float64, progress func(done, total int)) error {
 	step := max(1, squareRows/f.outputs) * f.outputs
 	work := make([]float64, f.workSize(min(step, f.n), f.n))
+	by := f.newProduct(&working[float64]{}, nil, true, min(step, f.n), f.n)
 	for lo := 0; lo < f.n; lo += step {
 		hi := min(lo+step, f.n)
-		if err := f.part(lo, hi).times(ctx, f.part(0, hi), c, g[lo*f.n:], f.n, work); err != nil {
+		if err := f.part(lo, hi).times(ctx, f.part(0, hi), c, by, g[lo*f.n:], f.n, work); err != nil {
 			return err
 		}
 		if progress != nil {
@@ -229,19 +315,32 @@ func (f factors) square(ctx context.Context, c scales, g []float64, progress fun
 }
 
 // cross implements dataRows.
-func (f factors) cross(b batch, u factors, c scales, out []float64, ld int) error {
-	return u.times(b.ctx, f, c, out, ld, b.take(f.workSize(u.n, f.n)))
+func (f factors[T]) cross(b batch, c scales, precise bool, out []float64, ld int) error {
+	u := factorsOf[T](b)
+	by := f.newProduct(&b.double, workingOf[T](b.scanner), precise, u.n, f.n)
+	return u.times(b.ctx, f, c, by, out, ld, b.take(f.workSize(u.n, f.n)))
+}
+
+// single implements dataRows.
+func (f factors[T]) single() bool { return f.float == tensor.Float32 }
+
+// widestFactor returns the largest width of a factor, with one place.
+func (s *scanner) widestFactor() (width int) {
+	for _, k := range s.blocks {
+		width = max(width, k.p, k.q)
+	}
+	return width
 }
 
 // workSize returns the size of the argument work of times, for products of m rows with n rows.
 func (s *scanner) workSize(m, n int) int { return m*n + m/s.outputs*(n/s.outputs) }
 
-// columns writes the columns lo to lo+cols, which are of block i, to dst [n,cols].
-func (f factors) columns(i, lo, cols int, dst []float64) {
+// columns implements exampleRows.
+func (f factors[T]) columns(i, lo, cols int, dst []float64) {
 	k := f.blocks[i]
-	d := f.d[f.groupOf(i)]
+	d, alone := f.d[f.groupOf(i)], [1]T{1} // alone stands in for a
 	for r := range f.n {
-		out, left, right := dst[r*cols:(r+1)*cols], alone, d[r*k.q:(r+1)*k.q]
+		out, left, right := dst[r*cols:(r+1)*cols], alone[:], d[r*k.q:(r+1)*k.q]
 		if a := f.a[i]; a != nil {
 			left = a[r/f.outputs*k.p : (r/f.outputs+1)*k.p]
 		}
@@ -254,13 +353,12 @@ func (f factors) columns(i, lo, cols int, dst []float64) {
 		for at := lo - k.offset; len(out) > 0; {
 			part := right[at%len(right):]
 			n := min(len(part), len(out))
-			kernel.Scale(out[:n], left[at/len(right)], part[:n])
+			convert(out[:n], part[:n])
+			kernel.Scale(out[:n], float64(left[at/len(right)]), out[:n])
 			out, at = out[n:], at+n
 		}
 	}
 }
-
-var alone = []float64{1} // in place of a
 
 // groupOf is the group of block i.
 func (s *scanner) groupOf(i int) int {

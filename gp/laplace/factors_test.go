@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -19,11 +20,12 @@ func TestDataRows(t *testing.T) {
 		n := 512/outputs + 5
 		for name, prob := range map[string]problem{
 			"numbers": newProblem(t, 61, tensor.Float64, n, 5, outputs),
+			"singles": newProblem(t, 61, tensor.Float32, n, 5, outputs),
 			"classes": newClasses(t, 62, tensor.Float64, n, 5, outputs+1),
 			"images":  sureClasses(t, tensor.Float64, n, outputs+1),
 		} {
 			o := options{Space: spaceFunctions, PriorStd: 1, NoiseStd: 0.5, BatchSize: 7}
-			if name != "numbers" {
+			if name != "numbers" && name != "singles" {
 				o.Likelihood, o.NoiseStd = likelihood.Softmax{}, 0
 			}
 			p := prob.fit(t, o)
@@ -32,6 +34,7 @@ func TestDataRows(t *testing.T) {
 			for scale, c := range map[string]scales{"one scale": {}, "a scale each": {t: ramp(len(f.blocks))}} {
 				what := label(name, ", ", outputs, " outputs, ", scale)
 				checkRows(t, what, p, f.rows, whole, c)
+				checkSingle(t, what, p, f.rows, c)
 				checkRows(t, what+", without factors", p, whole, whole, c)
 			}
 		}
@@ -103,7 +106,7 @@ func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRo
 		if err := b.jacobian(j, r.params); err != nil {
 			return err
 		}
-		if err := rows.cross(b, u, c, got, ld); err != nil {
+		if err := rows.cross(b, c, true, got, ld); err != nil {
 			return err
 		}
 		kernel.Gemm(false, true, m, n, r.params, 1, j, r.params, scaled, r.params, 0, want, ld)
@@ -116,8 +119,67 @@ func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRo
 	}
 }
 
+// checkSingle compares products of float32 rows in float32 with products in float64.
+func checkSingle(t *testing.T, what string, p *posterior, rows dataRows, c scales) {
+	t.Helper()
+	n := p.structure.(*functionSpace).n
+	x := dense.Of(p.structure.(*functionSpace).x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
+	err := p.scan.each(t.Context(), x, func(b batch) error {
+		got, want := make([]float64, b.size()*n), make([]float64, b.size()*n)
+		if err := rows.cross(b, c, false, got, n); err != nil {
+			return err
+		}
+		if err := rows.cross(b, c, true, want, n); err != nil {
+			return err
+		}
+		if slices.Equal(got, want) == rows.single() {
+			t.Errorf("%s: products in float32 are those in float64, which holds for rows in float64 alone", what)
+		}
+		fixture.Close(t, what+": single", got, want, 1e-6)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProduct: products of more rows and columns than are taken at a time are the sums of products of elements.
+func TestProduct(t *testing.T) {
+	const m, n, q = 3, productRows + 5, productColumns + 7
+	const ld = n + 2
+	r := rand.New(rand.NewPCG(5, 5))
+	u, v := make([]float32, m*q), make([]float32, n*q)
+	for _, x := range [][]float32{u, v} {
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	want := make([]float64, m*ld)
+	for i := range m {
+		for j := range n {
+			sum := 0.0
+			for k := range q {
+				sum += float64(u[i*q+k]) * float64(v[j*q+k])
+			}
+			want[i*ld+j] = 1 + 0.5*sum
+		}
+	}
+	f := factors[float32]{scanner: &scanner{float: tensor.Float32, blocks: []block{{p: 1, q: q}}}}
+	for precise, tolerance := range map[bool]float64{true: 1e-12, false: 1e-5} {
+		got := make([]float64, m*ld)
+		for i := range m {
+			for j := range n {
+				got[i*ld+j] = 1
+			}
+		}
+		p := f.newProduct(&working[float64]{}, &working[float32]{}, precise, m, n)
+		p.add(m, n, q, 0.5, u, v, got, ld)
+		fixture.Close(t, label("precise ", precise), got, want, tolerance)
+	}
+}
+
 // checkOwn compares the products within each example of u with the products of b's Jacobian j.
-func checkOwn(t *testing.T, what string, b batch, u factors, j []float64, c scales) {
+func checkOwn(t *testing.T, what string, b batch, u exampleRows, j []float64, c scales) {
 	t.Helper()
 	k, each := b.outputs, b.outputs*b.params
 	got, want, scaled := make([]float64, b.size()*k), make([]float64, b.size()*k), squared(b.scanner, c, j, b.size())

@@ -155,8 +155,8 @@ func TestMemoryAndExamples(t *testing.T) {
 		t.Errorf("function space: %d bytes, want %d", got, want)
 	}
 	prob := newProblem(t, 18, tensor.Float64, 1, 4, 3)
-	if got, err := KeptOfExample(prob.net, prob.x.Shape()[1:], 3); err != nil || got != 3*4+2+3*3+4 {
-		t.Errorf("%d numbers kept of an example, error %v", got, err)
+	if got, err := KeptOfExample(prob.net, prob.x.Shape()[1:], 3); err != nil || got != 8*(3*4+2+3*3+4) {
+		t.Errorf("%d bytes kept of an example, error %v", got, err)
 	}
 	for _, s := range []structureKind{kindKFAC, kindDiagonal} {
 		var tooMuch *graph.MemoryError

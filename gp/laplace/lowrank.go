@@ -146,19 +146,22 @@ type wholeRows struct {
 	j        []float64 // the rows [n,P]
 }
 
-func (r wholeRows) cross(b batch, u factors, c scales, out []float64, ld int) error {
-	rows := b.take(u.n * r.params)
+func (r wholeRows) cross(b batch, c scales, _ bool, out []float64, ld int) error {
+	m := b.size()
+	rows := b.take(m * r.params)
 	if err := b.jacobian(rows, r.params); err != nil {
 		return err
 	}
 	beta := 0.0
 	for i, k := range r.blocks {
 		t := c.of(i)
-		kernel.Gemm(false, true, u.n, r.n, k.size(), t*t, rows[k.offset:], r.params, r.j[k.offset:], r.params, beta, out, ld)
+		kernel.Gemm(false, true, m, r.n, k.size(), t*t, rows[k.offset:], r.params, r.j[k.offset:], r.params, beta, out, ld)
 		beta = 1
 	}
 	return nil
 }
+
+func (r wholeRows) single() bool { return false }
 
 func (r wholeRows) square(ctx context.Context, c scales, g []float64, _ func(done, total int)) error {
 	if c.t == nil {

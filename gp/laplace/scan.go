@@ -34,17 +34,15 @@ type scanner struct {
 	mu      sync.Mutex     // a Program serves one caller at a time
 	program *graph.Program // nil before compile
 
-	net     layers.Network                // with the chosen parameters
-	keep    keeping                       // the forms of the blocks
-	values  map[*graph.Node]*tensor.Dense // of the blocks' factors in a batch
-	scratch [][]float64                   // of a batch, in the order in which they are taken
-	taken   int                           // of scratch
-	forms   formsJob                      // of a batch, kept because a job lives on the heap
-	covs    covarianceJob                 // the same
-	lambda  lambda                        // of a batch
-	short   []int                         // of a batch: the examples with little variance left
-
-	cotangents, layerInputs [][]float64 // of a batch, see factors
+	net    layers.Network                // with the chosen parameters
+	keep   keeping                       // the forms of the blocks
+	values map[*graph.Node]*tensor.Dense // of the blocks' factors in a batch
+	double working[float64]              // memory of a batch
+	single working[float32]              // the same, in float32
+	forms  formsJob                      // of a batch, kept because a job lives on the heap
+	covs   covarianceJob                 // the same
+	lambda lambda                        // of a batch
+	short  []int                         // of a batch: the examples with little variance left
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs
@@ -153,7 +151,7 @@ func (s *scanner) each(ctx context.Context, x *tensor.Dense, f func(batch) error
 
 // run computes the network and the factors for the inputs that were loaded.
 func (b batch) run() error {
-	b.taken = 0
+	b.double.taken, b.single.taken = 0, 0
 	if err := b.program.Run(); err != nil {
 		return fmt.Errorf("laplace: examples from %d: %w", b.first, err)
 	}
@@ -164,15 +162,41 @@ func (b batch) run() error {
 }
 
 // take returns memory for n numbers, which are undefined, until the next batch.
-func (s *scanner) take(n int) []float64 {
-	if s.taken == len(s.scratch) {
-		s.scratch = append(s.scratch, nil)
+func (s *scanner) take(n int) []float64 { return s.double.take(n) }
+
+// working is memory of a batch.
+type working[T kernel.Float] struct {
+	scratch [][]T      // in the order in which they are taken
+	taken   int        // of scratch
+	rows    factors[T] // see factorsOf
+}
+
+// workingOf returns the scanner's memory of this type.
+func workingOf[T kernel.Float](s *scanner) *working[T] {
+	if w, ok := any(&s.double).(*working[T]); ok {
+		return w
 	}
-	if len(s.scratch[s.taken]) < n {
-		s.scratch[s.taken] = make([]float64, n)
+	return any(&s.single).(*working[T])
+}
+
+// take returns memory for n numbers, which are undefined, until the next batch.
+func (w *working[T]) take(n int) []T {
+	if w.taken == len(w.scratch) {
+		w.scratch = append(w.scratch, nil)
 	}
-	s.taken++
-	return s.scratch[s.taken-1][:n:n]
+	if len(w.scratch[w.taken]) < n {
+		w.scratch[w.taken] = make([]T, n)
+	}
+	w.taken++
+	return w.scratch[w.taken-1][:n:n]
+}
+
+// size is the number of elements.
+func (w *working[T]) size() (n int) {
+	for _, v := range w.scratch {
+		n += len(v)
+	}
+	return n
 }
 
 // load copies count inputs of x [N,…], from number first on, to where the program reads them.
@@ -240,10 +264,7 @@ func rowsOf[T, F kernel.Float](b batch, v []F) []T {
 	if same, ok := any(v).([]T); ok {
 		return same
 	}
-	out, ok := any(b.take(len(v))).([]T)
-	if !ok {
-		out = make([]T, len(v))
-	}
+	out := workingOf[T](b.scanner).take(len(v))
 	convert(out, v)
 	return out
 }

@@ -74,13 +74,7 @@ func (h *denseLayer) resume(old structure) {
 
 func (f *functionSpace) resume(old structure) {
 	from := old.(*functionSpace)
-	have := from.rows.(factors)
-	for i, d := range have.d {
-		copy(f.rows.(factors).d[i], d)
-	}
-	for i, a := range have.a {
-		copy(f.rows.(factors).a[i], a)
-	}
+	f.rows.(heldRows).resume(from.rows)
 	f.x, f.start = slices.Clone(from.x), from.n/f.outputs
 }
 

@@ -160,7 +160,7 @@ func (f *fitting) fits(rows [][]int) error {
 		n := int64(len(own)) * int64(f.p.Outputs())
 		need += 16 * min(p, n) * min(p, n)
 		if n < p {
-			need += 8 * int64(len(own)) * int64(kept)
+			need += int64(len(own)) * kept
 		}
 	}
 	if need > f.limit {

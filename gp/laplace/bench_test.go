@@ -109,7 +109,7 @@ func BenchmarkPredictImages(b *testing.B) {
 	}
 }
 
-// 32 images through a ResNet-20 with KFAC of all its weights: a pass of the fit and a
+// 32 images through a ResNet-20 with KFAC and with all of H, of all its weights: a pass of the fit and a
 // prediction.
 func BenchmarkResNet20(b *testing.B) {
 	form, err := layers.NewResNet(20, layers.Projection, 10)
@@ -130,16 +130,18 @@ func BenchmarkResNet20(b *testing.B) {
 	}
 	x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(pixels))
 	p := problem{net: net, x: x, y: tensor.New(tensor.WithShape(n, 10), tensor.WithBacking(hot))}
-	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.1}
-	b.Run("fit", func(b *testing.B) {
-		for b.Loop() {
-			p.fit(b, o)
-		}
-	})
-	q := p.fit(b, o)
-	b.Run("predict", func(b *testing.B) {
-		for b.Loop() {
-			small.Predict(b, q, x)
-		}
-	})
+	for _, k := range []structureKind{kindKFAC, kindFull} {
+		o := options{Structure: k, Likelihood: likelihood.Softmax{}, PriorStd: 0.1}
+		b.Run("fit "+string(k), func(b *testing.B) {
+			for b.Loop() {
+				p.fit(b, o)
+			}
+		})
+		q := p.fit(b, o)
+		b.Run("predict "+string(k), func(b *testing.B) {
+			for b.Loop() {
+				small.Predict(b, q, x)
+			}
+		})
+	}
 }

@@ -77,9 +77,12 @@ func leastStep(done, all int) float64 {
 const (
 	// scanned bounds the training rows that a scan looks at. scannedOutputs bounds the outputs of
 	// these rows and of the held-out rows. On Fashion-MNIST more held-out rows made short fits worse,
-	// in which T does not settle: such fits began at a smaller σ₀, and the larger σ₀ found too little.
+	// in which T does not settle: such fits began at a smaller σ₀, and the larger σ₀ found too little. The training rows, and
+	// the held-out rows, take scanShare of the operations of all steps, but there are leastScanned where the bounds allow it.
 	scanned        = 2000
 	scannedOutputs = 5000
+	scanShare      = 0.1
+	leastScanned   = 100
 	// scanRatio is the ratio of neighbouring σ₀ of a scan. The scan goes as far as the ladder may.
 	scanRatio = 2.0
 	// scanStream is the random stream of a seed that draws the rows.
@@ -97,7 +100,8 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e := n.p.Train.Sample(min(scanned, max(1, scannedOutputs/n.outputs)), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
+	rows := min(max(1, scannedOutputs/n.outputs), max(leastScanned, n.check.rowsFor(n, scanShare*float64(n.loop.Iterations))))
+	e := n.p.Train.Sample(min(scanned, rows), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
 	n.check.each.Refresh()
 	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
 	if err != nil {
@@ -112,7 +116,7 @@ func (n *natural) scan(ctx context.Context) error {
 	for k := -far; k <= far; k++ {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
-	few := n.check.first(max(1, scannedOutputs/n.outputs))
+	few := n.check.first(rows)
 	_, robust, err := few.values(ctx, n, trials)
 	if err != nil {
 		return err

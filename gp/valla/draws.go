@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 
 	"github.com/go-valla/valla/gp"
@@ -12,6 +13,14 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
+)
+
+const (
+	// scoredShare is how many examples are scored for each example in all mini-batches together. More than these would not be
+	// worth their time, which is that of a pass through the network.
+	scoredShare = 4
+	// scoredStream is the random stream of a seed that draws these examples.
+	scoredStream = 10
 )
 
 // evenShare is the share of a mini-batch that is drawn evenly. It bounds the weight of an
@@ -22,7 +31,8 @@ const evenShare = 0.3
 // examples are well classified and have a λ near 0, so that a mini-batch drawn evenly would
 // contain little information about T.
 type draws struct {
-	n, size int       // examples in all, and in a mini-batch
+	n, size int       // examples to draw from, and in a mini-batch
+	from    []int     // numbers of the examples to draw from; nil: all
 	each    float64   // number of rows that an example stands for, see gp.Problem.All
 	seed    uint64    // of the mini-batches
 	upTo    []float64 // sums of probabilities, the last of which is 1; nil: all examples in order
@@ -31,7 +41,15 @@ type draws struct {
 }
 
 // drawn returns mini-batches of size of some examples, each of which stands for a number of rows, with the first mini-batch loaded.
-func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size int) (*draws, error) {
+// There are so many mini-batches, for which some of the examples suffice.
+func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size, batches int) (*draws, error) {
+	all := e.N()
+	var from []int
+	if most := scoredShare * size * batches; most < all {
+		from = rand.New(rand.NewPCG(n.r.Seed, scoredStream)).Perm(all)[:most]
+		slices.Sort(from)
+		e = e.Rows(from)
+	}
 	scores := make([]float64, e.N())
 	if size < len(scores) {
 		var err error
@@ -39,8 +57,9 @@ func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size i
 			return nil, err
 		}
 	}
-	d, err := newDraws(scores, each, size, n.r.Seed)
+	d, err := newDraws(scores, each*float64(all)/float64(e.N()), size, n.r.Seed)
 	if err == nil {
+		d.from = from
 		d.load(0)
 	}
 	return d, err
@@ -122,7 +141,10 @@ func (d *draws) load(iteration int) *rand.Rand {
 		if row > 0 {
 			p -= d.upTo[row-1]
 		}
-		d.rows[i], d.weights[i] = row, d.each*d.upTo[d.n-1]/(p*float64(d.size))
+		d.weights[i] = d.each * d.upTo[d.n-1] / (p * float64(d.size))
+		if d.rows[i] = row; d.from != nil {
+			d.rows[i] = d.from[row]
+		}
 	}
 	return rng
 }

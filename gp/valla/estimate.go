@@ -127,12 +127,12 @@ func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.
 	case f.s.Optimizer != optimizerNatural:
 		e.Cheaper = "optimizer=" + optimizerNatural + ", which needs fewer steps,"
 		return
-	case f.s.Iterations > costlySteps && e.Longer == "":
+	case f.s.Iterations > fewest(p) && e.Longer == "":
 		few := *f
-		few.s.Iterations, few.s.ValidateEvery = costlySteps, costlySteps/costlyValidations
+		few.s.Iterations, few.s.ValidateEvery = fewest(p), fewest(p)/costlyValidations
 		if plan, err := few.plan(); err == nil {
 			cost, _ := plan.Estimate(nil)
-			e.Cheaper, e.CheaperSeconds = fmt.Sprintf("iterations=%d", costlySteps), cost.Seconds
+			e.Cheaper, e.CheaperSeconds = fmt.Sprintf("iterations=%d", fewest(p)), cost.Seconds
 		}
 	}
 	all := f.s.Weights == nil || slices.Equal(f.s.Weights, []string{layers.AllWeights})

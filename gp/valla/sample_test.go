@@ -3,10 +3,12 @@ package valla
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
@@ -45,6 +47,55 @@ func TestSampleCounts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDrawsOfFew: a fit of few mini-batches draws from some of the examples, others with each seed, and their weights sum up to all rows.
+func TestDrawsOfFew(t *testing.T) {
+	const rows, size, batches, each, seeds, loads = 30, 2, 3, 5.0, 60, 4000
+	const some = scoredShare * size * batches
+	n := naturalToy(t, likelihood.Softmax{}, 1)
+	rng := rand.New(rand.NewPCG(3, 3))
+	e := gp.Examples{X: small.Normal(rng, tensor.Float64, rows, 2), Y: tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(rows, 3))}
+	for i := range rows {
+		e.Y.Float64s()[3*i+i%3] = 1
+	}
+	seen := make([]int, rows)
+	for seed := range seeds {
+		n.r.Seed = uint64(seed)
+		d, err := n.drawn(t.Context(), e, each, size, batches)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.from) != some || d.n != some || !slices.IsSorted(d.from) {
+			t.Fatalf("examples %v of %d, expected %d in order", d.from, d.n, some)
+		}
+		for _, r := range d.from {
+			seen[r]++
+		}
+		if seed > 0 {
+			continue
+		}
+		sum := 0.0
+		for it := range loads {
+			d.load(it)
+			for i, r := range d.rows {
+				if sum += d.weights[i] / loads; !slices.Contains(d.from, r) {
+					t.Fatalf("example %d is not among %v", r, d.from)
+				}
+			}
+		}
+		if math.Abs(sum-rows*each) > 0.02*rows*each {
+			t.Errorf("weights sum up to %g, expected about %g", sum, rows*each)
+		}
+	}
+	for r, v := range seen {
+		if share := float64(v) / seeds; math.Abs(share-float64(some)/rows) > 0.26 { // five standard errors
+			t.Errorf("example %d is among %.2f of the draws, expected about %.2f", r, share, float64(some)/rows)
+		}
+	}
+	if d, err := n.drawn(t.Context(), e, each, size, rows); err != nil || d.from != nil || d.n != rows {
+		t.Errorf("many mini-batches: %+v, %v, expected all examples", d, err)
 	}
 }
 

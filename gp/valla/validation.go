@@ -42,8 +42,12 @@ func (v *validation) bound(n *natural) int {
 	if n.inputs == nil {
 		return v.held
 	}
-	all := validationShare * float64(n.inputs.stepFlops()*n.loop.ValidateEvery)
-	return max(int(all/float64(v.each.Flops())), leastValidated/n.outputs, 1)
+	return max(v.rowsFor(n, validationShare*float64(n.loop.ValidateEvery)), leastValidated/n.outputs, 1)
+}
+
+// rowsFor returns how many examples take as many operations as so many steps.
+func (v *validation) rowsFor(n *natural, steps float64) int {
+	return int(steps * float64(n.inputs.stepFlops()) / float64(v.each.Flops()))
 }
 
 // newValidation draws the examples and compiles the network, the kernel and the likelihood.
@@ -58,7 +62,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	if v.term, err = steps.NewDataTerm(n.lik, 1, size, n.outputs, n.dt); err != nil {
 		return nil, err
 	}
-	d, err := n.drawn(ctx, held, 1, v.bound(n))
+	d, err := n.drawn(ctx, held, 1, v.bound(n), held.N())
 	if err != nil {
 		return nil, err
 	}

@@ -89,6 +89,11 @@ const (
 	scanStream = 9
 )
 
+// scanRows returns how many training rows, and how many held-out rows, a scan looks at, where so many are worth their time.
+func scanRows(outputs int, worth float64) int {
+	return max(1, int(min(float64(scannedOutputs/outputs), max(leastScanned, worth))))
+}
+
 // scan chooses where the ladder begins. With the curvature Λ of the likelihood at the network's
 // outputs T = Σ_n Λ_n v_n v_nᵀ does not depend on σ₀ (for Gaussian noise it is the T of Prop. 2):
 // with this T all σ₀ from the smallest to the largest are compared on the held-out rows after one
@@ -100,7 +105,7 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows := min(max(1, scannedOutputs/n.outputs), max(leastScanned, n.check.rowsFor(n, scanShare*float64(n.loop.Iterations))))
+	rows := scanRows(n.outputs, n.check.rowsFor(n, scanShare*float64(n.loop.Iterations)))
 	e := n.p.Train.Sample(min(scanned, rows), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
 	n.check.each.Refresh()
 	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.p.All())/float64(e.N()))

@@ -45,8 +45,8 @@ type draws struct {
 func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size, batches int) (*draws, error) {
 	all := e.N()
 	var from []int
-	if most := scoredShare * size * batches; most < all {
-		from = rand.New(rand.NewPCG(n.r.Seed, scoredStream)).Perm(all)[:most]
+	if some := scored(all, size, batches); some < all {
+		from = rand.New(rand.NewPCG(n.r.Seed, scoredStream)).Perm(all)[:some]
 		slices.Sort(from)
 		e = e.Rows(from)
 	}
@@ -64,6 +64,9 @@ func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size, 
 	}
 	return d, err
 }
+
+// scored is how many of all examples are scored for so many mini-batches of size.
+func scored(all, size, batches int) int { return min(all, scoredShare*size*batches) }
 
 // scores returns for each example the sum of the sizes of its outputs, by which mini-batches are
 // drawn.

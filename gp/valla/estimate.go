@@ -329,7 +329,7 @@ func (n *natural) planScores(plan *gp.Plan) error {
 		return nil
 	}
 	cost, err := gp.ForwardCost(n.p)
-	plan.Run(cost, float64(n.p.Train.N()))
+	plan.Run(cost, float64(scored(n.p.Train.N(), n.s.BatchSize, n.s.Iterations)))
 	return err
 }
 
@@ -367,13 +367,13 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 		}
 	}
 	checks := float64(n.s.Iterations / max(1, n.s.ValidateEvery))
-	all := validationShare * work(step.Each) * times / max(1, checks)
-	rows := min(float64(n.p.Validation.N()), max(all/(work(cost.Each)/float64(examples)), float64(leastValidated/n.outputs), 1))
+	all := work(step.Each) * times / (work(cost.Each) / float64(examples)) // rows that take as long as all steps
+	rows := min(float64(n.p.Validation.N()), max(validationShare*all/max(1, checks), float64(leastValidated/n.outputs), 1))
 	plan.Hold(cost.Bytes + gp.Numbers(examples, n.outputs, m+n.outputs))
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
 	plan.Run(cost, checks*rows/float64(examples))
 	if rungs > 1 {
-		most := max(1, scannedOutputs/n.outputs)
+		most := scanRows(n.outputs, scanShare*all)
 		seen := min(n.p.Train.N(), scanned, most) + min(int(rows), most)
 		var scan gp.Plan
 		scan.Run(cost, float64(seen)/float64(examples))

@@ -42,12 +42,12 @@ func (v *validation) bound(n *natural) int {
 	if n.inputs == nil {
 		return v.held
 	}
-	return max(v.rowsFor(n, validationShare*float64(n.loop.ValidateEvery)), leastValidated/n.outputs, 1)
+	return max(int(v.rowsFor(n, validationShare*float64(n.loop.ValidateEvery))), leastValidated/n.outputs, 1)
 }
 
 // rowsFor returns how many examples take as many operations as so many steps.
-func (v *validation) rowsFor(n *natural, steps float64) int {
-	return int(steps * float64(n.inputs.stepFlops()) / float64(v.each.Flops()))
+func (v *validation) rowsFor(n *natural, steps float64) float64 {
+	return steps * float64(n.inputs.stepFlops()) / float64(v.each.Flops())
 }
 
 // newValidation draws the examples and compiles the network, the kernel and the likelihood.

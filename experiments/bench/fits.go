@@ -44,7 +44,7 @@ const vallaRow = "VaLLA 100 natural"
 var hundred = [][2]string{{"inducing", "100"}}
 
 // few are the steps that the defaults of a fit make for a ResNet.
-var few = [][2]string{{"iterations", "30"}, {"validate-every", "15"}}
+var few = [][2]string{{"iterations", "30"}, {"validate-every", "6"}}
 
 // fits is the table.
 var fits = []fit{

@@ -49,7 +49,7 @@ type Settings struct {
 	BatchSize     int     `set:"batch-size" auto:"natural 100, for regression a twentieth of the rows, from 100 to 500; adam 100" min:"1" help:"rows in a mini-batch, at most all"`
 	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, up to 0.03 for regression in less than 1000 steps; adam 0.001" above:"0" help:"learning rate of Adam at the start"`
 	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`
-	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, for costly networks up to a half; adam 100" min:"1" help:"steps from one validation to the next"`
+	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, for costly networks up to a fifth; adam 100" min:"1" help:"steps from one validation to the next"`
 	Patience      *int    `set:"patience" default:"10" min:"0" help:"validations in a row without improvement that end a fit; 0 means that none do"`
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
 }
@@ -162,7 +162,7 @@ const (
 	naturalRate, largestRate = 1e-2, 3e-2
 	// A fit validates validations times. A fit of fewer steps for their cost does so less often, but costlyValidations
 	// times at least.
-	validations, costlyValidations = 20, 2
+	validations, costlyValidations = 20, 5
 )
 
 // natural fills in the defaults of a fit by natural gradients, and returns whether its steps are short enough.

@@ -159,11 +159,11 @@ func TestCostlyDefaults(t *testing.T) {
 		{perceptron, Settings{}, 2000, 100, 100, "all"},
 		{small, Settings{}, 394, 20, 100, "all"},
 		{small, Settings{Weights: []string{"last-layer"}}, 1839, 91, 100, "last-layer"},
-		{residual, Settings{}, 30, 15, 50, "all"},
+		{residual, Settings{}, 30, 6, 50, "all"},
 		{residual, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7, 50, "all"},
-		{residual, Settings{Inducing: 70}, 30, 15, 70, "all"},
-		{large, Settings{}, 30, 15, 100, "last-layer"},
-		{large, Settings{Weights: []string{"all"}}, 30, 15, 20, "all"},
+		{residual, Settings{Inducing: 70}, 30, 6, 70, "all"},
+		{large, Settings{}, 30, 6, 100, "last-layer"},
+		{large, Settings{Weights: []string{"all"}}, 30, 6, 20, "all"},
 	} {
 		net, err := layers.Build(c.form, tensor.Float32, rand.New(rand.NewPCG(1, 2)))
 		if err != nil {

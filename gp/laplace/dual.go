@@ -145,6 +145,9 @@ func (f functionFactor) marginals(b batch, cov []float64) error {
 		rows := func(v []float64, width int) []float64 { return v[i*c*width : (i+1)*c*width] }
 		return share[i] >= max(kept, f.rounding.shareOf(rows(taken, f.n), rows(prior, 1)))
 	})
+	if len(b.short) == 0 {
+		return nil
+	}
 	return f.squares(b, u, taken, cov)
 }
 
@@ -169,9 +172,6 @@ func difference(c, n int, cov, taken, low, prior []float64) float64 {
 // squares writes the covariances of those examples that have little variance left: EEᵀ + s AAᵀ of
 // the root for the rows A, some columns at a time.
 func (f functionFactor) squares(b batch, u exampleRows, a, cov []float64) error {
-	if len(b.short) == 0 {
-		return nil
-	}
 	c, m := b.outputs, b.size()
 	for _, i := range b.short {
 		kernel.Syrk(false, c, f.n, f.s, a[i*c*f.n:], f.n, 0, cov[i*c*c:], c)

@@ -68,13 +68,13 @@ func (f factors[T]) add(b batch, first int, roots *weighting[float64]) error {
 		return err
 	}
 	for i, g := range f.groups {
-		taken := b.double.taken
+		mark := b.mark()
 		d := rows[float64](b, g.d)
 		if b.lambda != nil {
 			d = roots.weighted(b, b.take(len(d)), d, g.q)
 		}
 		convert(f.d[i][first*b.outputs*g.q:], d)
-		b.double.taken = taken
+		b.release(mark)
 	}
 	for i, k := range f.blocks {
 		if k.a != nil {
@@ -165,24 +165,27 @@ func factorsOf[T kernel.Float](b batch) *factors[T] {
 
 // checkFactors says which derivative is not finite.
 func (b batch) checkFactors() error {
-	finite := func(n *graph.Node) bool {
-		if n == nil || b.isUnit(n) {
-			return true
-		}
-		i, _ := graph.FirstNonFinite(b.values[n])
-		return i < 0 || i >= b.values[n].Size()/b.batch*b.count
-	}
+	finite := true
 	for _, g := range b.groups {
-		if !finite(g.d) {
-			return b.jacobian(b.take(b.size()*b.params), b.params)
-		}
+		finite = finite && b.finite(g.d)
 	}
 	for _, k := range b.blocks {
-		if !finite(k.a) {
-			return b.jacobian(b.take(b.size()*b.params), b.params)
-		}
+		finite = finite && (k.a == nil || b.finite(k.a))
 	}
-	return nil
+	if finite {
+		return nil
+	}
+	return b.jacobian(b.take(b.size()*b.params), b.params)
+}
+
+// finite reports whether a factor is finite for the batch's examples.
+func (b batch) finite(n *graph.Node) bool {
+	if b.isUnit(n) {
+		return true
+	}
+	v := b.values[n]
+	i, _ := graph.FirstNonFinite(v)
+	return i < 0 || i >= v.Size()/b.batch*b.count
 }
 
 // part are the rows lo to hi, of whole examples.
@@ -201,7 +204,7 @@ func (f factors[T]) part(lo, hi int) factors[T] {
 	return p
 }
 
-// times writes UT²Vᵀ for the rows U and V to the first columns of out, [U's rows, ld]. work holds a
+// times writes UT²Vᵀ for the rows U and V to the first columns of out, [U's rows, ld]. p multiplies them, and work holds a
 // number for each pair of rows and for each pair of examples. times returns ctx's error if ctx ends first.
 func (f factors[T]) times(ctx context.Context, v factors[T], c scales, p product[T], out []float64, ld int, work []float64) error {
 	for r := range f.n {
@@ -219,7 +222,7 @@ func (f factors[T]) times(ctx context.Context, v factors[T], c scales, p product
 		}
 		clear(dots)
 		p.add(f.n, v.n, g.q, 1, f.d[i], v.d[i], dots, v.n)
-		f.shared(&p, v, g, c, constant, shared)
+		f.shared(v, g, c, constant, &p, shared)
 		for r := range f.n {
 			e := v.n / f.outputs
 			addExpanded(out[r*ld:r*ld+v.n], dots[r*v.n:(r+1)*v.n], shared[r/f.outputs*e:], f.outputs)
@@ -242,14 +245,14 @@ func (f factors[T]) constant(g group, c scales) (sum float64, factored bool) {
 
 // shared writes what the outputs of two examples share, Σ t² a·a' over the blocks of a group and
 // a constant.
-func (f factors[T]) shared(by *product[T], v factors[T], g group, c scales, constant float64, out []float64) {
+func (f factors[T]) shared(v factors[T], g group, c scales, constant float64, p *product[T], out []float64) {
 	m, n := f.n/f.outputs, v.n/f.outputs
 	for i := range out {
 		out[i] = constant
 	}
 	for _, i := range g.blocks {
 		if f.a[i] != nil {
-			by.add(m, n, f.blocks[i].p, c.of(i)*c.of(i), f.a[i], v.a[i], out, n)
+			p.add(m, n, f.blocks[i].p, c.of(i)*c.of(i), f.a[i], v.a[i], out, n)
 		}
 	}
 }

@@ -103,15 +103,11 @@ func batched(net layers.Network, shape tensor.Shape, outputs, n int, o options, 
 	if err := single.findUnit(); err != nil {
 		return nil, err
 	}
-	kind, few := make(single), fewExamples
-	if _, ok := kind.(*functionSpace); ok {
-		few = manyRows
-	}
-	elements := kind.elements()
+	elements := make(single).elements()
 	if single.unit != nil && !likelihood.IsClass(o.likelihood()) {
 		elements += outputs * outputs // of the covariance
 	}
-	s, err := newScanner(net, shape, outputs, o.batch(n, elements, few), o.Structure.keeping(), nil)
+	s, err := newScanner(net, shape, outputs, o.batch(n, elements), o.Structure.keeping(), nil)
 	if err != nil {
 		return nil, err
 	}

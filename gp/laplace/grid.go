@@ -120,7 +120,7 @@ func (p *posterior) attempts(ctx context.Context, points []hyper, d gp.Examples)
 	}
 	at, g, kept := targets{from: d}, gp.Gaussian{}, newRowStore(int(p.sharing()/8))
 	err := p.scan.each(ctx, d.X, func(b batch) error {
-		y, double, single := at.of(b), b.double.taken, b.single.taken
+		y, mark := at.of(b), b.mark()
 		if kept.next(); len(points) > 1 {
 			b.kept = kept
 		}
@@ -133,7 +133,7 @@ func (p *posterior) attempts(ctx context.Context, points []hyper, d gp.Examples)
 				return err
 			}
 			out[i].nll += float64(b.count) * nll
-			b.scanner.double.taken, b.scanner.single.taken = double, single
+			b.release(mark)
 		}
 		return nil
 	})

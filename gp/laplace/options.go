@@ -103,8 +103,7 @@ const (
 const (
 	batchBytes  = 8 << 20 // of what is kept of a batch of the default size
 	maxBatch    = 256
-	fewExamples = 8  // for which a batch may take fewBytes
-	manyRows    = 32 // the same in function space, where each batch reads the rows of all data
+	fewExamples = 8 // for which a batch may take fewBytes
 	fewBytes    = 256 << 20
 )
 
@@ -147,13 +146,13 @@ func (o options) check() error {
 }
 
 // batch returns the number of examples in a batch, where each example takes the given
-// number of float64s. The batch suits the cache, but where that left fewer examples than few,
+// number of float64s. The batch suits the cache, but where that left only a few examples,
 // it has some more.
-func (o options) batch(n, elements, few int) int {
+func (o options) batch(n, elements int) int {
 	if o.BatchSize > 0 {
 		return min(n, o.BatchSize)
 	}
 	each := 8 * max(1, elements)
-	fit := max(batchBytes/each, min(few, fewBytes/each))
+	fit := max(batchBytes/each, min(fewExamples, fewBytes/each))
 	return max(1, min(n, maxBatch, fit))
 }

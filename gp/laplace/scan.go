@@ -151,7 +151,7 @@ func (s *scanner) each(ctx context.Context, x *tensor.Dense, f func(batch) error
 
 // run computes the network and the factors for the inputs that were loaded.
 func (b batch) run() error {
-	b.double.taken, b.single.taken = 0, 0
+	b.release([2]int{})
 	if err := b.program.Run(); err != nil {
 		return fmt.Errorf("laplace: examples from %d: %w", b.first, err)
 	}
@@ -163,6 +163,11 @@ func (b batch) run() error {
 
 // take returns memory for n numbers, which are undefined, until the next batch.
 func (s *scanner) take(n int) []float64 { return s.double.take(n) }
+
+// mark says how much memory is taken; release gives back what was taken since.
+func (s *scanner) mark() [2]int { return [2]int{s.double.taken, s.single.taken} }
+
+func (s *scanner) release(mark [2]int) { s.double.taken, s.single.taken = mark[0], mark[1] }
 
 // working is memory of a batch.
 type working[T kernel.Float] struct {

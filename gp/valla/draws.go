@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// scoredShare is how many examples are scored for each example in all mini-batches together. More than these would not be
-	// worth their time, which is that of a pass through the network.
+	// scoredShare is how many examples are scored for each example in all mini-batches together. Scores take a pass through the
+	// network. With it and with scanShare a fit of 30 steps to ResNet-20 took 104 CPU seconds in place of 137, and the NLL
+	// was .2326 in place of .2323 (one seed).
 	scoredShare = 4
 	// scoredStream is the random stream of a seed that draws these examples.
 	scoredStream = 10
@@ -40,13 +41,13 @@ type draws struct {
 	weights []float64 // each/(size·probability): Σ_b weight_b ℓ_b estimates the sum of ℓ over all rows
 }
 
-// drawn returns mini-batches of size of some examples, each of which stands for a number of rows, with the first mini-batch loaded.
-// There are so many mini-batches, for which some of the examples suffice.
-func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size, batches int) (*draws, error) {
+// drawn returns mini-batches of size of examples, each of which stands for a number of rows, with the first mini-batch loaded.
+// The mini-batches are drawn from so many examples at most, which are drawn at random before.
+func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size, most int) (*draws, error) {
 	all := e.N()
 	var from []int
-	if some := scored(all, size, batches); some < all {
-		from = rand.New(rand.NewPCG(n.r.Seed, scoredStream)).Perm(all)[:some]
+	if most < all {
+		from = rand.New(rand.NewPCG(n.r.Seed, scoredStream)).Perm(all)[:most]
 		slices.Sort(from)
 		e = e.Rows(from)
 	}
@@ -65,7 +66,7 @@ func (n *natural) drawn(ctx context.Context, e gp.Examples, each float64, size, 
 	return d, err
 }
 
-// scored is how many of all examples are scored for so many mini-batches of size.
+// scored returns from how many of all examples so many mini-batches of size are drawn.
 func scored(all, size, batches int) int { return min(all, scoredShare*size*batches) }
 
 // scores returns for each example the sum of the sizes of its outputs, by which mini-batches are

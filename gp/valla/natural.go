@@ -77,7 +77,8 @@ func newNatural(ctx context.Context, f *fitting, memory int64) (*natural, error)
 
 // prepare makes what the steps need.
 func (n *natural) prepare(ctx context.Context) (err error) {
-	if n.draws, err = n.drawn(ctx, n.p.Train, float64(n.p.All())/float64(n.p.Train.N()), n.s.BatchSize, n.loop.Iterations); err != nil {
+	rows, size := n.p.Train.N(), n.s.BatchSize
+	if n.draws, err = n.drawn(ctx, n.p.Train, float64(n.p.All())/float64(rows), size, scored(rows, size, n.loop.Iterations)); err != nil {
 		return err
 	}
 	if n.draws.upTo != nil {

@@ -63,7 +63,7 @@ func TestDrawsOfFew(t *testing.T) {
 	seen := make([]int, rows)
 	for seed := range seeds {
 		n.r.Seed = uint64(seed)
-		d, err := n.drawn(t.Context(), e, each, size, batches)
+		d, err := n.drawn(t.Context(), e, each, size, scored(rows, size, batches))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestDrawsOfFew(t *testing.T) {
 			t.Errorf("example %d is among %.2f of the draws, expected about %.2f", r, share, float64(some)/rows)
 		}
 	}
-	if d, err := n.drawn(t.Context(), e, each, size, rows); err != nil || d.from != nil || d.n != rows {
+	if d, err := n.drawn(t.Context(), e, each, size, scored(rows, size, rows)); err != nil || d.from != nil || d.n != rows {
 		t.Errorf("many mini-batches: %+v, %v, expected all examples", d, err)
 	}
 }

@@ -45,7 +45,7 @@ type Settings struct {
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
 	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
 
-	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer for networks of which a step takes more than a billion operations, but 30 and 100 at least; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
+	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer for networks of which a step takes more than a billion operations, but at least 30 for classification and 100 for regression; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" auto:"natural 100, for regression a twentieth of the rows, from 100 to 500; adam 100" min:"1" help:"rows in a mini-batch, at most all"`
 	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, up to 0.03 for regression in less than 1000 steps; adam 0.001" above:"0" help:"learning rate of Adam at the start"`
 	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`

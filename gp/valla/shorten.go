@@ -11,8 +11,8 @@ import (
 
 const (
 	// The steps of a fit take affordable operations together, a minute or two on one core, but there are leastSteps
-	// for classes and costlySteps for other targets at least. A ResNet-20 on CIFAR-10 has the same NLL after 30 steps as after
-	// 100. Perceptrons on images of digits make all their steps.
+	// for classes and costlySteps for other targets at least. ResNets on CIFAR-10 have the same NLL after 30 steps as after
+	// 100, see docs/benchmarks.md. Perceptrons on images of digits make all their steps.
 	affordable, leastSteps, costlySteps = 2e12, 30, 100
 	// costly is the most operations of costlySteps, of their validations and of what follows, in float64 and in float32. In
 	// float64 networks of a million weights are then fitted within five minutes on two cores, see docs/gallery.md; in float32

@@ -122,6 +122,9 @@ func (n *natural) scan(ctx context.Context) error {
 	for k := -far; k <= far; k++ {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
+	if n.check.rests {
+		rows = scannedOutputs / n.outputs // which validations need, too
+	}
 	few := n.check.first(rows)
 	_, robust, err := few.values(ctx, n, trials)
 	if err != nil {

@@ -94,7 +94,11 @@ func (f *fitting) longer(ctx context.Context, s *Settings, p gp.Problem, e *gp.E
 	_, steps := usualSteps(p, s.BatchSize)
 	if f.s.Iterations < steps && s.Iterations == 0 {
 		long.Iterations = steps
-		say(fmt.Sprintf("%d steps", f.s.Iterations), fmt.Sprintf("iterations=%d", steps))
+		short := fmt.Sprintf("%d steps", f.s.Iterations)
+		if f.s.FixInducing && !s.FixInducing {
+			short += " of inducing points that rest"
+		}
+		say(short, fmt.Sprintf("iterations=%d", steps))
 	}
 	if with == nil {
 		return
@@ -367,14 +371,21 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 		}
 	}
 	checks := float64(n.s.Iterations / max(1, n.s.ValidateEvery))
+	looks := checks                                                        // that compute the network and the kernel
 	all := work(step.Each) * times / (work(cost.Each) / float64(examples)) // rows that take as long as all steps
 	rows := min(float64(n.p.Validation.N()), max(validationShare*all/max(1, checks), float64(leastValidated/n.outputs), 1))
 	plan.Hold(cost.Bytes + gp.Numbers(examples, n.outputs, m+n.outputs))
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
-	plan.Run(cost, checks*rows/float64(examples))
+	most := scanRows(n.outputs, scanShare*all)
+	seen := min(n.p.Train.N(), scanned, most)
+	if kept := rows * float64(n.outputs*(m+2)); n.s.FixInducing && kept <= mostKept {
+		looks = min(1, checks)
+		plan.Hold(int64(kept) * int64(n.dt.Size()))
+	} else {
+		seen += min(int(rows), most)
+	}
+	plan.Run(cost, looks*rows/float64(examples))
 	if rungs > 1 {
-		most := scanRows(n.outputs, scanShare*all)
-		seen := min(n.p.Train.N(), scanned, most) + min(int(rows), most)
 		var scan gp.Plan
 		scan.Run(cost, float64(seen)/float64(examples))
 		plan.Beyond(&scan, 1)

@@ -41,7 +41,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 		return nil, err
 	}
 	dt := from.Z.Value.Dtype()
-	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, layer: layer, lik: l.Copy(dt)}, width: l.Width(), dt: dt, memory: r.Memory}
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, s: Settings{FixInducing: true}, layer: layer, lik: l.Copy(dt)}, width: l.Width(), dt: dt, memory: r.Memory}
 	n.ladder = newLadder(layer.Inducing(), 1, 0, steps.Flat(l.Params()))
 	s := &partial{n: n, post: p, t: make([]float64, layer.Inducing()*layer.Inducing())}
 	if s.frame, err = n.presentFrame(); err != nil {

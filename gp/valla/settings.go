@@ -43,9 +43,9 @@ type Settings struct {
 	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A, in closed form; for Gaussian noise only"`
 	FixPrior    bool    `set:"fix-prior" help:"keep the prior standard deviation at its start value"`
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation and other parameters of the likelihood at their start values, as is done where the noise is known"`
-	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
+	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start, as fits of classes that make fewer than 100 steps for their cost do anyway"`
 
-	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer for networks of which a step takes more than a billion operations, but at least 30 for classification and 100 for regression; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
+	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 400, and fewer for networks of which a step takes more than a billion operations, but at least 30 for classification and 100 for regression; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" auto:"natural 100, for regression a twentieth of the rows, from 100 to 500; adam 100" min:"1" help:"rows in a mini-batch, at most all"`
 	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, up to 0.03 for regression in less than 1000 steps; adam 0.001" above:"0" help:"learning rate of Adam at the start"`
 	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`
@@ -150,16 +150,16 @@ const (
 	// short of what 2,000 reach.
 	classSteps, classBatch = 2000, 100
 	// A fit for regression goes epochs times over the rows, in fewestSteps to mostSteps. Six
-	// small tables of UCI are fitted as well in 200 steps as in 1,000.
-	epochs, fewestSteps, mostSteps = 6, 200, 1000
+	// small tables of UCI are fitted as well in 200 steps as in 1,000, and flights and taxi rides in 400.
+	epochs, fewestSteps, mostSteps = 6, 200, 400
 	// For regression a mini-batch has 1/batches of the rows, from smallestBatch to largestBatch
 	// rows. On 67,109 taxi rides mini-batches of 100 leave the NLL 0.04 short of mini-batches of
 	// 400. Mini-batches of 400 make fits of a few hundred rows longer and no better.
 	batches, smallestBatch, largestBatch = 20, 100, 500
-	// naturalRate is the learning rate for classes and for mostSteps. Where a fit for regression
+	// naturalRate is the learning rate for classes and for naturalSteps. Where a fit for regression
 	// makes fewer steps the rate is larger, at most largestRate: with 0.01 a fit of 100 steps ended
 	// at an NLL higher by up to 0.4 (yacht).
-	naturalRate, largestRate = 1e-2, 3e-2
+	naturalRate, naturalSteps, largestRate = 1e-2, 1000, 3e-2
 	// A fit validates validations times. A fit of fewer steps for their cost does so less often, but costlyValidations
 	// times at least.
 	validations, costlyValidations = 20, 5
@@ -179,7 +179,7 @@ func (s *Settings) natural(p gp.Problem, limit int64) (fits bool, err error) {
 		}
 	}
 	if steps = cmp.Or(s.Iterations, steps); !likelihood.IsClass(p.Likelihood) {
-		rate = min(naturalRate*math.Sqrt(mostSteps/float64(steps)), largestRate)
+		rate = min(naturalRate*math.Sqrt(naturalSteps/float64(steps)), largestRate)
 	}
 	s.fill(steps, batch, rate, scheduleCosine, max(1, steps/times))
 	return fits, nil

@@ -114,9 +114,9 @@ func TestDefaults(t *testing.T) {
 	}{
 		{Settings{}, false, 40, "iterations:200 batch-size:40 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:10"},
 		{Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:10"},
-		{Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:10"},
+		{Settings{}, false, 62_500, "iterations:400 batch-size:500 learning-rate:0.0158113883008419 schedule:cosine validate-every:20 patience:10"},
 		{Settings{}, false, 8000, "iterations:200 batch-size:400 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:10"},
-		{Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:10"},
+		{Settings{}, false, 5_000_000, "iterations:400 batch-size:500 learning-rate:0.0158113883008419 schedule:cosine validate-every:20 patience:10"},
 		{Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:10"},
 		{Settings{Patience: new(0)}, false, 40, "iterations:200 patience:0"},
 		{Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},
@@ -143,27 +143,31 @@ func TestDefaults(t *testing.T) {
 }
 
 // TestCostlyDefaults: the operations of all steps of a fit are bounded, so that a fit to a network whose weights are
-// used at many places makes fewer steps, validates fewer times, and has fewer inducing points or the last layer's weights
-// alone; what is set stays.
+// used at many places makes fewer steps of inducing points that rest, validates fewer times, and has fewer inducing points or the
+// last layer's weights alone; what is set stays.
 func TestCostlyDefaults(t *testing.T) {
 	perceptron := layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}
 	small := layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{16, 32, 8}, Outputs: 10, Activation: "relu"}
 	residual := layers.ResNet{Channels: 3, Height: 32, Width: 32, Blocks: []int{3, 3, 3}, Outputs: 10, Shortcut: layers.Projection}
 	large := layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{128, 256, 256}, Outputs: 10, Activation: "relu"}
+	larger := layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{512, 512, 512}, Outputs: 10, Activation: "relu"}
 	for _, c := range []struct {
 		form                        layers.Form
 		s                           Settings
 		iterations, every, inducing int
 		weights                     string
+		rests                       bool
 	}{
-		{perceptron, Settings{}, 2000, 100, 100, "all"},
-		{small, Settings{}, 394, 20, 100, "all"},
-		{small, Settings{Weights: []string{"last-layer"}}, 1839, 91, 100, "last-layer"},
-		{residual, Settings{}, 30, 6, 50, "all"},
-		{residual, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7, 50, "all"},
-		{residual, Settings{Inducing: 70}, 30, 6, 70, "all"},
-		{large, Settings{}, 30, 6, 100, "last-layer"},
-		{large, Settings{Weights: []string{"all"}}, 30, 6, 20, "all"},
+		{perceptron, Settings{}, 2000, 100, 100, "all", false},
+		{perceptron, Settings{FixInducing: true}, 2000, 100, 100, "all", true},
+		{small, Settings{}, 394, 20, 100, "all", false},
+		{small, Settings{Weights: []string{"last-layer"}}, 1839, 91, 100, "last-layer", false},
+		{residual, Settings{}, 30, 6, 100, "all", true},
+		{residual, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7, 50, "all", false},
+		{residual, Settings{Inducing: 70}, 30, 6, 70, "all", true},
+		{large, Settings{}, 30, 6, 100, "all", true},
+		{larger, Settings{}, 30, 6, 100, "last-layer", true},
+		{larger, Settings{Weights: []string{"all"}}, 30, 6, 20, "all", true},
 	} {
 		net, err := layers.Build(c.form, tensor.Float32, rand.New(rand.NewPCG(1, 2)))
 		if err != nil {
@@ -178,9 +182,9 @@ func TestCostlyDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if weights := cmp.Or(strings.Join(got.Weights, ""), "all"); got.Iterations != c.iterations || got.ValidateEvery != c.every || got.Inducing != c.inducing || weights != c.weights {
-			t.Errorf("%v, %+v: %d iterations, validated every %d, %d inducing points, weights %s, expected %d, %d, %d and %s", c.form, c.s,
-				got.Iterations, got.ValidateEvery, got.Inducing, weights, c.iterations, c.every, c.inducing, c.weights)
+		if weights := cmp.Or(strings.Join(got.Weights, ""), "all"); got.Iterations != c.iterations || got.ValidateEvery != c.every || got.Inducing != c.inducing || weights != c.weights || got.FixInducing != c.rests {
+			t.Errorf("%v, %+v: %d iterations, validated every %d, %d inducing points that rest %t, weights %s, expected %d, %d, %d, %t and %s", c.form, c.s,
+				got.Iterations, got.ValidateEvery, got.Inducing, got.FixInducing, weights, c.iterations, c.every, c.inducing, c.rests, c.weights)
 		}
 		if chosen := c.s.Weights == nil && c.weights == lastLayer; c.s.lastLayerBy(got) != chosen {
 			t.Errorf("%v, %+v: the defaults have chosen the last layer: %t", c.form, c.s, !chosen)

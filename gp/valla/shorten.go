@@ -11,10 +11,11 @@ import (
 
 const (
 	// The steps of a fit take affordable operations together, a minute or two on one core, but there are leastSteps
-	// for classes and costlySteps for other targets at least. ResNets on CIFAR-10 have the same NLL after 30 steps as after
-	// 100, see docs/benchmarks.md. Perceptrons on images of digits make all their steps.
+	// for classes and costlySteps for other targets at least. With fewer than costlySteps the inducing points of classes rest,
+	// since so few steps would hardly move them: steps and validations then need no Jacobian at Z again. ResNets on CIFAR-10 have the same NLL
+	// after 30 such steps as after 100 steps of points that move, see docs/benchmarks.md. Perceptrons on images of digits make all their steps.
 	affordable, leastSteps, costlySteps = 2e12, 30, 100
-	// costly is the most operations of costlySteps, of their validations and of what follows, in float64 and in float32. In
+	// costly is the most operations of the fewest steps, of their validations and of what follows, in float64 and in float32. In
 	// float64 networks of a million weights are then fitted within five minutes on two cores, see docs/gallery.md; in float32
 	// ResNets on CIFAR-10 keep all their weights. Where there are more, a fit has fewer inducing points by default.
 	costly, costlySingle = 3e12, 1.7e13
@@ -33,33 +34,47 @@ const (
 // accuracy than fewer rows of a mini-batch, and still fewer cost more than the last layer's weights, see docs/gallery.md.
 var fewerInducing = []int{usualInducing, 50, 20}
 
-// shorten chooses the largest number of inducing points with which a fit of costlySteps takes at most the costly
-// operations, or the smallest number where none does. It returns how many steps a fit makes for their
-// cost, which may be fewer, and whether that is so.
+// shorten chooses the largest number of inducing points with which the fewest steps take at most the costly
+// operations, or the smallest number where none does, and whether the inducing points rest. It returns how many steps a fit makes for their
+// cost, which may be fewer than usual, and whether they are affordable.
 func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fits bool, err error) {
 	fixed, err := still(p)
 	if err != nil {
 		return 0, false, err
 	}
-	numbers, most := fewerInducing, costly
+	numbers, most, class := fewerInducing, costly, likelihood.IsClass(p.Likelihood)
 	if p.Dtype() == tensor.Float32 {
 		most = costlySingle
 	}
 	if s.Inducing > 0 {
 		numbers = []int{s.Inducing}
 	}
+	given, open := s.FixInducing, class && s.Iterations == 0
 	for _, m := range numbers {
-		s.Inducing = m
-		c, err := costOfFit(p, m, batch, fixed || s.FixInducing, limit)
+		s.Inducing, s.FixInducing = m, given
+		c, err := costOfFit(p, m, batch, fixed || given, limit)
+		if steps = c.steps(most); err == nil && steps < costlySteps && open {
+			s.FixInducing = true
+			c, err = costOfFit(p, m, batch, true, limit)
+			steps = min(c.steps(most), costlySteps)
+		}
 		if err != nil {
 			return 0, false, err
 		}
-		steps = int(max(float64(fewest(p)), min(affordable/max(c.flops, 1), (most-c.after)/max(c.step, 1))))
-		if fits = c.after+costlySteps*c.step <= most; fits {
+		least := costlySteps
+		if s.FixInducing && class {
+			least = leastSteps
+		}
+		if fits = c.after+float64(least)*c.step <= most; fits {
 			break
 		}
 	}
-	return steps, fits, nil
+	return max(steps, fewest(p)), fits, nil
+}
+
+// steps returns how many steps of a fit are affordable, where all of it takes the most operations.
+func (c fitCost) steps(most float64) int {
+	return int(min(affordable/max(c.flops, 1), (most-c.after)/max(c.step, 1)))
 }
 
 // fewest returns how many steps a fit makes at least.

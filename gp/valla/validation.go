@@ -30,6 +30,15 @@ type validation struct {
 	term  *steps.DataTerm       // the log predictive density, α = 1
 
 	temperatures []float64 // of the logits of classes, which each trial is compared at; 1 alone where there are none
+
+	rests bool        // Z rests, and what each computes is the same at all validations
+	kept  []evaluated // what each has computed for all examples, where Z rests
+}
+
+// evaluated are the values of examples, from number first on: the network's outputs, the diagonals of κ̂, and k̂.
+type evaluated struct {
+	first, rows int
+	out         []*tensor.Dense
 }
 
 // All validations together take validationShare of the operations of all steps, but they look at
@@ -70,6 +79,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 		held, add = held.Rows(d.rows), data.TakeRows(add, d.rows)
 	}
 	v.x, v.y, v.add, v.share = held.X, graph.Floats(held.Y), graph.Floats(add), d.weights
+	v.rests = n.s.FixInducing && v.numbers() <= mostKept
 	kernel.Scale(v.share, 1/float64(v.held), v.share)
 	return v, nil
 }
@@ -93,6 +103,46 @@ func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, in
 	})
 }
 
+// mostKept bounds the numbers that are kept where Z rests.
+const mostKept = 1 << 24
+
+// numbers is how many numbers each computes for all examples.
+func (v *validation) numbers() int {
+	return v.x.Shape()[0] * (v.each.Width(0) + v.each.Width(1) + v.each.Width(2))
+}
+
+// evaluate calls visit with the values of all examples, batch by batch. Where Z rests they are computed once.
+func (v *validation) evaluate(ctx context.Context, visit func(first, rows int, out []*tensor.Dense) error) error {
+	for _, e := range v.kept {
+		if err := cmp.Or(ctx.Err(), visit(e.first, e.rows, e.out)); err != nil {
+			return err
+		}
+	}
+	if v.kept != nil {
+		return nil
+	}
+	var all []evaluated
+	v.each.Refresh()
+	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
+		if v.rests {
+			all = append(all, evaluated{first, rows, copied(out, rows)})
+		}
+		return visit(first, rows, out)
+	})
+	if err == nil {
+		v.kept = all
+	}
+	return err
+}
+
+// copied returns copies of the first rows of tensors.
+func copied(of []*tensor.Dense, rows int) (to []*tensor.Dense) {
+	for _, t := range of {
+		to = append(to, dense.Rows(t, 0, rows).Clone().(*tensor.Dense))
+	}
+	return to
+}
+
 // indifferent is the σ₀ that costs half a nat over all rows held out, and so does 1/indifferent:
 // the cost of a σ₀ is ½ (log σ₀/log indifferent)², as a log-normal prior around 1 has it. Where the
 // rows cannot tell one σ₀ from another, as a few rows between others cannot, σ₀ would otherwise
@@ -105,10 +155,9 @@ const indifferent = 10.0
 // function, as with classes, both are the same: a row that is wrong and sure counts. A trial that may have a temperature has the
 // best one, with its cost.
 func (v *validation) values(ctx context.Context, n *natural, trials []trial) (values, robust []float64, err error) {
-	v.each.Refresh()
 	s := v.newSums(len(trials))
 	c, width := n.outputs, n.outputs*n.width
-	err = v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
+	err = v.evaluate(ctx, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
 		y, add, share := v.y[first*width:(first+rows)*width], v.add[first*c:(first+rows)*c], v.share[first:first+rows]
 		anyway, err := v.anyway(trials[0].params, y, mean, add, share)
@@ -220,6 +269,6 @@ func (v *validation) first(n int) *validation {
 		rows[i] = i
 	}
 	few := *v
-	few.x = data.TakeRows(v.x, rows)
+	few.x, few.rests = data.TakeRows(v.x, rows), false
 	return &few
 }

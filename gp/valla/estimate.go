@@ -371,12 +371,12 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 		}
 	}
 	checks := float64(n.s.Iterations / max(1, n.s.ValidateEvery))
-	looks := checks                                                        // that compute the network and the kernel
-	all := work(step.Each) * times / (work(cost.Each) / float64(examples)) // rows that take as long as all steps
-	rows := min(float64(n.p.Validation.N()), max(validationShare*all/max(1, checks), float64(leastValidated/n.outputs), 1))
+	looks := checks                                                // that compute the network and the kernel
+	one := work(step.Each) / (work(cost.Each) / float64(examples)) // rows that take as long as a step
+	rows := float64(min(n.p.Validation.N(), n.validated(one)))
 	plan.Hold(cost.Bytes + gp.Numbers(examples, n.outputs, m+n.outputs))
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
-	most := scanRows(n.outputs, scanShare*all)
+	most := scanRows(n.outputs, scanShare*one*times)
 	seen := min(n.p.Train.N(), scanned, most)
 	if kept := rows * float64(n.outputs*(m+2)); n.s.FixInducing && kept <= mostKept {
 		looks = min(1, checks)

@@ -51,7 +51,17 @@ func (v *validation) bound(n *natural) int {
 	if n.inputs == nil {
 		return v.held
 	}
-	return max(int(v.rowsFor(n, validationShare*float64(n.loop.ValidateEvery))), leastValidated/n.outputs, 1)
+	return n.validated(v.rowsFor(n, 1))
+}
+
+// validated is how many examples a validation looks at, where so many take as many operations as a step. Where Z rests they are
+// computed once for all validations, and kept.
+func (n *natural) validated(step float64) int {
+	rows := validationShare * step * float64(n.loop.ValidateEvery)
+	if n.s.FixInducing {
+		rows = min(validationShare*step*float64(n.loop.Iterations), float64(mostKept/(n.outputs*(n.layer.Inducing()+2))))
+	}
+	return max(int(rows), leastValidated/n.outputs, 1)
 }
 
 // rowsFor returns how many examples take as many operations as so many steps.

@@ -12,7 +12,7 @@ import (
 const (
 	// The steps of a fit take affordable operations together, a minute or two on one core, but there are leastSteps
 	// for classes and costlySteps for other targets at least. With fewer than costlySteps the inducing points of classes rest,
-	// since so few steps would hardly move them: steps and validations then need no Jacobian at Z again. ResNets on CIFAR-10 have the same NLL
+	// since so few steps move them little: steps and validations then need no Jacobian at Z again. ResNets on CIFAR-10 have the same NLL
 	// after 30 such steps as after 100 steps of points that move, see docs/benchmarks.md. Perceptrons on images of digits make all their steps.
 	affordable, leastSteps, costlySteps = 2e12, 30, 100
 	// costly is the most operations of the fewest steps, of their validations and of what follows, in float64 and in float32. In

@@ -59,7 +59,7 @@ func (v *validation) bound(n *natural) int {
 func (n *natural) validated(step float64) int {
 	rows := validationShare * step * float64(n.loop.ValidateEvery)
 	if n.s.FixInducing {
-		rows = min(validationShare*step*float64(n.loop.Iterations), float64(mostKept/(n.outputs*(n.layer.Inducing()+2))))
+		rows = max(rows, min(validationShare*step*float64(n.loop.Iterations), float64(mostKept/(n.outputs*(n.layer.Inducing()+2)))))
 	}
 	return max(int(rows), leastValidated/n.outputs, 1)
 }
@@ -114,7 +114,7 @@ func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, in
 }
 
 // mostKept bounds the numbers that are kept where Z rests.
-const mostKept = 1 << 24
+const mostKept = 1 << 22
 
 // numbers is how many numbers each computes for all examples.
 func (v *validation) numbers() int {
@@ -124,7 +124,10 @@ func (v *validation) numbers() int {
 // evaluate calls visit with the values of all examples, batch by batch. Where Z rests they are computed once.
 func (v *validation) evaluate(ctx context.Context, visit func(first, rows int, out []*tensor.Dense) error) error {
 	for _, e := range v.kept {
-		if err := cmp.Or(ctx.Err(), visit(e.first, e.rows, e.out)); err != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := visit(e.first, e.rows, e.out); err != nil {
 			return err
 		}
 	}
@@ -279,6 +282,6 @@ func (v *validation) first(n int) *validation {
 		rows[i] = i
 	}
 	few := *v
-	few.x, few.rests = data.TakeRows(v.x, rows), false
+	few.x, few.rests, few.kept = data.TakeRows(v.x, rows), false, nil
 	return &few
 }

@@ -68,7 +68,8 @@ func (w *walk) onStandIn(n *graph.Node) bool {
 // pullPointwise multiplies the cotangent by the slope of a pointwise operation, which is the
 // same for all outputs.
 func (w *walk) pullPointwise(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
-	cts := w.pullback(b, n, graph.Children(n), n, b.Fill(1, n.Shape()...))
+	one := b.Fill(1, slices.Repeat([]int{1}, n.Dims())...)
+	cts := w.pullback(b, n, graph.Children(n), n, b.BroadcastTo(one, n.Shape()...)) // in the memory of one number
 	for i, slope := range cts {
 		if slope != nil {
 			cts[i] = b.Mul(ct, w.split(b, slope, w.examples, 1))

@@ -68,8 +68,8 @@ func (w *walk) onStandIn(n *graph.Node) bool {
 // pullPointwise multiplies the cotangent by the slope of a pointwise operation, which is the
 // same for all outputs.
 func (w *walk) pullPointwise(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
-	one := b.Fill(1, slices.Repeat([]int{1}, n.Dims())...)
-	cts := w.pullback(b, n, graph.Children(n), n, b.BroadcastTo(one, n.Shape()...)) // in the memory of one number
+	ones := b.BroadcastTo(b.Fill(1, 1), n.Shape()...) // in the memory of one number
+	cts := w.pullback(b, n, graph.Children(n), n, ones)
 	for i, slope := range cts {
 		if slope != nil {
 			cts[i] = b.Mul(ct, w.split(b, slope, w.examples, 1))

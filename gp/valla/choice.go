@@ -78,8 +78,8 @@ const (
 	// scanned bounds the training rows that a scan looks at. scannedOutputs bounds the outputs of
 	// these rows and of the held-out rows. On Fashion-MNIST more held-out rows made short fits worse,
 	// in which T does not settle: such fits began at a smaller σ₀, and the larger σ₀ found too little. The training rows
-	// take scanShare of the operations of all steps at most, and so do the held-out rows, but there are leastScanned of each where
-	// the bounds allow it, see scoredShare for what this saves.
+	// take scanShare of the operations of all steps at most, and so do the held-out rows, unless they are kept for validations, but
+	// there are leastScanned of each where the bounds allow it, see scoredShare for what this saves.
 	scanned        = 2000
 	scannedOutputs = 5000
 	scanShare      = 0.1

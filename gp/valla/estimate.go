@@ -373,16 +373,17 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	checks := float64(n.s.Iterations / max(1, n.s.ValidateEvery))
 	looks := checks                                                // that compute the network and the kernel
 	one := work(step.Each) / (work(cost.Each) / float64(examples)) // rows that take as long as a step
-	rows := float64(min(n.p.Validation.N(), n.validated(one)))
+	held := min(n.p.Validation.N(), n.validated(one))
+	rows := float64(held)
 	plan.Hold(cost.Bytes + gp.Numbers(examples, n.outputs, m+n.outputs))
 	plan.Beside(gp.Numbers(rungs+1, examples*n.outputs, m))
 	most := scanRows(n.outputs, scanShare*one*times)
 	seen := min(n.p.Train.N(), scanned, most)
-	if kept := rows * float64(n.outputs*(m+2)); n.s.FixInducing && kept <= mostKept {
+	if n.keeps(held) {
 		looks = min(1, checks)
-		plan.Hold(int64(kept) * int64(n.dt.Size()))
+		plan.Hold(int64(held*n.keptWidth()) * int64(n.dt.Size()))
 	} else {
-		seen += min(int(rows), most)
+		seen += min(held, most)
 	}
 	plan.Run(cost, looks*rows/float64(examples))
 	if rungs > 1 {

@@ -50,16 +50,21 @@ func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fit
 		numbers = []int{s.Inducing}
 	}
 	given, open := s.FixInducing, class && s.Iterations == 0
+	rests := fixed || given
 	for _, m := range numbers {
 		s.Inducing, s.FixInducing = m, given
-		c, err := costOfFit(p, m, batch, fixed || given, limit)
-		if steps = c.steps(most); err == nil && steps < costlySteps && open {
-			s.FixInducing = true
-			c, err = costOfFit(p, m, batch, true, limit)
-			steps = min(c.steps(most), costlySteps)
-		}
+		c, err := costOfFit(p, m, batch, rests, limit)
 		if err != nil {
 			return 0, false, err
+		}
+		if steps = c.steps(most); open && steps < costlySteps {
+			s.FixInducing = true
+			if !rests {
+				if c, err = costOfFit(p, m, batch, true, limit); err != nil {
+					return 0, false, err
+				}
+				steps = min(c.steps(most), costlySteps)
+			}
 		}
 		least := costlySteps
 		if s.FixInducing && class {

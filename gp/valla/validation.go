@@ -59,7 +59,7 @@ func (v *validation) bound(n *natural) int {
 func (n *natural) validated(step float64) int {
 	rows := validationShare * step * float64(n.loop.ValidateEvery)
 	if n.s.FixInducing {
-		rows = max(rows, min(validationShare*step*float64(n.loop.Iterations), float64(mostKept/(n.outputs*(n.layer.Inducing()+2)))))
+		rows = max(rows, min(validationShare*step*float64(n.loop.Iterations), float64(mostKept/n.keptWidth())))
 	}
 	return max(int(rows), leastValidated/n.outputs, 1)
 }
@@ -89,7 +89,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 		held, add = held.Rows(d.rows), data.TakeRows(add, d.rows)
 	}
 	v.x, v.y, v.add, v.share = held.X, graph.Floats(held.Y), graph.Floats(add), d.weights
-	v.rests = n.s.FixInducing && v.numbers() <= mostKept
+	v.rests = n.keeps(v.x.Shape()[0])
 	kernel.Scale(v.share, 1/float64(v.held), v.share)
 	return v, nil
 }
@@ -116,10 +116,11 @@ func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, in
 // mostKept bounds the numbers that are kept where Z rests.
 const mostKept = 1 << 22
 
-// numbers is how many numbers each computes for all examples.
-func (v *validation) numbers() int {
-	return v.x.Shape()[0] * (v.each.Width(0) + v.each.Width(1) + v.each.Width(2))
-}
+// keptWidth is how many numbers a validation computes for an example: outputs, diagonals of κ̂, and k̂.
+func (n *natural) keptWidth() int { return n.outputs * (n.layer.Inducing() + 2) }
+
+// keeps says whether validations of so many examples keep what they compute.
+func (n *natural) keeps(rows int) bool { return n.s.FixInducing && rows*n.keptWidth() <= mostKept }
 
 // evaluate calls visit with the values of all examples, batch by batch. Where Z rests they are computed once.
 func (v *validation) evaluate(ctx context.Context, visit func(first, rows int, out []*tensor.Dense) error) error {

@@ -50,20 +50,6 @@ func (b *Builder) SELU(x *Node) *Node {
 	return b.Scale(b.ELU(x, 1.6732632423543772), 1.0507009873554805)
 }
 
-// Clip returns x, but at least low and at most high, either of which may be infinite. Its
-// derivative at the bounds is 0.
-func (b *Builder) Clip(x *Node, low, high float64) *Node {
-	switch {
-	case math.IsInf(low, -1) && math.IsInf(high, 1):
-		return x
-	case math.IsInf(low, -1):
-		return b.Affine(b.ReLU(b.Affine(x, -1, high)), -1, high)
-	case math.IsInf(high, 1):
-		return b.Affine(b.ReLU(b.Affine(x, 1, -low)), 1, low)
-	}
-	return b.Affine(b.Sub(b.ReLU(b.Affine(x, 1, -low)), b.ReLU(b.Affine(x, 1, -high))), 1, low)
-}
-
 // HardSigmoid returns a·x + c, but at least 0 and at most 1.
 func (b *Builder) HardSigmoid(x *Node, a, c float64) *Node { return b.Clip(b.Affine(x, a, c), 0, 1) }
 

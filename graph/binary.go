@@ -13,9 +13,14 @@ type binary struct {
 	commutes bool              // the result for (y, x) is that for (x, y), to the last bit
 	f32      pairwise[float32] // kernels for float32
 	f64      pairwise[float64] // kernels for float64
-	// local returns the cotangent of input i before it is summed to its shape.
+	// local returns the cotangent of input i before it is summed to its shape; nil means zero.
 	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node
-	onnx  string // the operator of ONNX; empty: there is none
+	onnx  func(w *ONNX, x, y string) string // writes the function as nodes of ONNX; nil: it has no form in ONNX
+}
+
+// pairOperator is the ONNX form of a function that is an operator of ONNX.
+func pairOperator(name string) func(w *ONNX, x, y string) string {
+	return func(w *ONNX, x, y string) string { return w.Node(name, nil, x, y) }
 }
 
 // pairwise are the kernels of an operation on pairs.
@@ -31,7 +36,11 @@ func (r binary) Key() string { return r.name }
 func (r binary) Shape(in []tensor.Shape) (tensor.Shape, error) { return broadcast(in[0], in[1]) }
 
 func (r binary) Pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
-	return b.summed(r.local(b, i, in, out, ct), in[i].Shape()...)
+	local := r.local(b, i, in, out, ct)
+	if local == nil {
+		return nil
+	}
+	return b.summed(local, in[i].Shape()...)
 }
 
 // RowWise: a batched operand must reach axis 0 of the output with all its rows, an
@@ -72,7 +81,11 @@ func (r binary) RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer
 		to[d+1] = extent(s, d-full+len(s))
 	}
 	own := split(ct, rows/examples)
-	sum := b.summed(r.local(b, i, operands, split(out, 1), own), to...)
+	local := r.local(b, i, operands, split(out, 1), own)
+	if local == nil {
+		return Outer{}, false
+	}
+	sum := b.summed(local, to...)
 	if sum == own && full == 2 {
 		return Outer{Right: ct}, true
 	}
@@ -86,7 +99,7 @@ func (r binary) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 
 // ONNX implements ONNXForm. An operand that is the same number everywhere is one number, if the other one has all elements.
 func (r binary) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
-	if r.onnx == "" {
+	if r.onnx == nil {
 		return w.Failf("the function has no form in ONNX")
 	}
 	in = slices.Clone(in)
@@ -94,13 +107,13 @@ func (r binary) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 		v, ok := w.uniform[in[i].Name]
 		switch {
 		case !ok || !slices.Equal(in[1-i].Shape, out):
-		case v == 1 && r.onnx == "Mul":
+		case v == 1 && r.name == "mul":
 			return in[1-i].Name
 		default:
 			in[i] = ONNXValue{Name: w.Number(v)}
 		}
 	}
-	return w.elementwise(in, out, func(in ...string) string { return w.Node(r.onnx, nil, in...) })
+	return w.elementwise(in, out, func(in ...string) string { return r.onnx(w, in[0], in[1]) })
 }
 
 // spreadBlock is the number of copies that are made of an operand that stands still. They are
@@ -196,7 +209,7 @@ func products[T kernel.Float]() pairwise[T] {
 // Add returns x + y.
 func (b *Builder) Add(x, y *Node) *Node {
 	return b.Apply(binary{"add", true, sums[float32](), sums[float64](),
-		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }, "Add"}, x, y)
+		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }, pairOperator("Add")}, x, y)
 }
 
 // Sub returns x − y.
@@ -207,7 +220,7 @@ func (b *Builder) Sub(x, y *Node) *Node {
 				return b.Neg(ct)
 			}
 			return ct
-		}, "Sub"}, x, y)
+		}, pairOperator("Sub")}, x, y)
 }
 
 // Mul returns the elementwise product x ∘ y.
@@ -215,7 +228,7 @@ func (b *Builder) Mul(x, y *Node) *Node { return b.Apply(mul(), x, y) }
 
 func mul() binary {
 	return binary{"mul", true, products[float32](), products[float64](),
-		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }, "Mul"}
+		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }, pairOperator("Mul")}
 }
 
 // Div returns the elementwise quotient x / y.
@@ -226,7 +239,7 @@ func (b *Builder) Div(x, y *Node) *Node {
 				return b.Div(ct, in[1])
 			}
 			return b.Neg(b.Div(b.Mul(ct, out), in[1]))
-		}, "Div"}, x, y)
+		}, pairOperator("Div")}, x, y)
 }
 
 // AddBias returns x + bias, bias [n] added to every row of x [..., n].

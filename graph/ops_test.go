@@ -102,15 +102,35 @@ func binaryCases() []graphtest.Case {
 			in[1][i] = x + math.Copysign(0.5, x)
 		}
 	}
+	apart := func(in arrays) { // no number of the one is near one of the other
+		for k, v := range in {
+			for i, x := range v {
+				v[i] = math.Round(2*x)/2 + 0.25*float64(k)
+			}
+		}
+	}
+	positive := func(y, x float64) float64 {
+		if y > 0 {
+			return x
+		}
+		return 0
+	}
 	table := []struct {
-		name string
-		op   func(b *builder, x, y *node) *node
-		f    func(x, y float64) float64
+		name    string
+		op      func(b *builder, x, y *node) *node
+		f       func(x, y float64) float64
+		prepare func(arrays)
 	}{
-		{"add", (*builder).Add, func(x, y float64) float64 { return x + y }},
-		{"sub", (*builder).Sub, func(x, y float64) float64 { return x - y }},
-		{"mul", (*builder).Mul, func(x, y float64) float64 { return x * y }},
-		{"div", (*builder).Div, func(x, y float64) float64 { return x / y }},
+		{"add", (*builder).Add, func(x, y float64) float64 { return x + y }, away},
+		{"sub", (*builder).Sub, func(x, y float64) float64 { return x - y }, away},
+		{"mul", (*builder).Mul, func(x, y float64) float64 { return x * y }, away},
+		{"div", (*builder).Div, func(x, y float64) float64 { return x / y }, away},
+		{"max", (*builder).Max, func(x, y float64) float64 { return max(x, y) }, apart},
+		{"min", (*builder).Min, func(x, y float64) float64 { return min(x, y) }, apart},
+		{"keep", func(b *builder, x, y *node) *node { return b.Keep(x, b.Step(y)) }, func(x, y float64) float64 { return positive(y, x) }, away},
+		{"drop", func(b *builder, x, y *node) *node { return b.Drop(x, b.Step(y)) }, func(x, y float64) float64 { return x - positive(y, x) }, away},
+		{"where", func(b *builder, x, y *node) *node { return b.Where(b.Step(y), b.Mul(x, y), b.Square(y)) },
+			func(x, y float64) float64 { return positive(y, x*y) + positive(-y, y*y) }, away},
 	}
 	shapes := map[string][2][]int{
 		" same":          {{2, 3}, {2, 3}},
@@ -130,7 +150,7 @@ func binaryCases() []graphtest.Case {
 	for _, r := range table {
 		for name, s := range shapes {
 			cases = append(cases, graphtest.Case{
-				Name: r.name + name, Shapes: [][]int{s[0], s[1]}, Prepare: away,
+				Name: r.name + name, Shapes: [][]int{s[0], s[1]}, Prepare: r.prepare,
 				Build: func(b *builder, in []*node) *node { return r.op(b, in[0], in[1]) },
 				Naive: func(in arrays) []float64 { return naiveBroadcast(in, s, r.f) },
 			})

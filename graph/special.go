@@ -100,7 +100,7 @@ func (b *Builder) rising(n int, x, y *Node) *Node {
 				return b.Mul(ct, b.rising(n+1, in[0], in[1]))
 			}
 			return b.Mul(ct, b.Polygamma(n, b.Add(in[0], in[1])))
-		}, ""}, x, y)
+		}, nil}, x, y)
 }
 
 // LogRising returns log Γ(x + y) − log Γ(x) of two numbers.
@@ -135,15 +135,11 @@ func slopeTail(x float64) float64 {
 
 // pairs makes kernels of a function of two numbers, computed in float64.
 func pairs[T kernel.Float](f func(x, y float64) float64) pairwise[T] {
-	return pairwise[T]{each: func(r kernel.Rows, dst, a, b []T) {
-		n := len(dst) / r.Count
-		for i := range r.Count {
-			x, y := a[i*r.A:], b[i*r.B:]
-			for j := range n {
-				dst[i*n+j] = T(f(float64(x[j]), float64(y[j])))
-			}
+	return perPair(func(dst, x, y []T) {
+		for i, v := range x {
+			dst[i] = T(f(float64(v), float64(y[i])))
 		}
-	}}
+	})
 }
 
 // LogSumExp returns log Σ exp x along the last axis, which is kept with extent 1, stable for any

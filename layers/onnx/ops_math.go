@@ -48,8 +48,8 @@ func init() {
 		"Mul": pairs((*graph.Builder).Mul, func(x, y float64) float64 { return x * y }),
 		"Div": div,
 		"Pow": pow,
-		"Max": several(maximum, math.Max),
-		"Min": several(minimum, math.Min),
+		"Max": several((*graph.Builder).Max, math.Max),
+		"Min": several((*graph.Builder).Min, math.Min),
 		"Sum": several((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
 	})
 }
@@ -177,10 +177,6 @@ func power(b *graph.Builder, x *graph.Node, p float64) *graph.Node {
 	}
 	return b.Exp(b.Scale(b.Log(x), p))
 }
-
-func maximum(b *graph.Builder, x, y *graph.Node) *graph.Node { return b.Add(y, b.ReLU(b.Sub(x, y))) }
-
-func minimum(b *graph.Builder, x, y *graph.Node) *graph.Node { return b.Sub(x, b.ReLU(b.Sub(x, y))) }
 
 // several joins any number of values.
 func several(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(x, y float64) float64) operator {

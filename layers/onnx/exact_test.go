@@ -1,0 +1,81 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+)
+
+// exact is a graph at examples for which its outputs are known to the last bit.
+type exact struct {
+	name  string
+	g     Graph
+	input []int     // shape of one example
+	x     []float64 // examples
+	y     []float64 // outputs
+	slope []float64 // derivative of the sum of the outputs by each x; nil if it is not checked
+}
+
+// checkExact computes each graph in both element types. Numbers are rounded to float32 before they are compared.
+func checkExact(t *testing.T, all []exact) {
+	for _, c := range all {
+		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			t.Run(c.name+" "+dt.String(), func(t *testing.T) {
+				y, slope := computed(t, c.g, dt, c.input, c.x)
+				same := func(a, b float64) bool { return float32(a) == float32(b) || a != a && b != b }
+				if !slices.EqualFunc(y, c.y, same) {
+					t.Errorf("at %v: outputs %v, want %v", c.x, y, c.y)
+				}
+				if c.slope != nil && !slices.EqualFunc(slope, c.slope, same) {
+					t.Errorf("at %v: derivatives %v, want %v", c.x, slope, c.slope)
+				}
+			})
+		}
+	}
+}
+
+// computed returns the outputs of a graph without weights for examples, and the derivative of their sum by each number.
+func computed(t *testing.T, g Graph, dt tensor.Dtype, input []int, x []float64) (y, slope []float64) {
+	t.Helper()
+	net, err := layers.Build(layers.SequentialForm{Input: input, Layers: layers.Layers{g}}, dt, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.NewBuilder(dt)
+	in := b.Const("x", x, append([]int{len(x) / product(input)}, input...)...)
+	out := net.Forward(b, in)
+	at := graph.Grad(b, b.Sum(out), in)[0]
+	p, err := graph.Compile(b, []*graph.Node{out, at}, graph.Options{})
+	if err == nil {
+		err = p.Run()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph.Floats(p.Value(out)), graph.Floats(p.Value(at))
+}
+
+// largest32 is the largest float32, which exporters write where there is no bound.
+const largest32 = math.MaxFloat32
+
+// TestBounds: bounds far beyond all numbers leave the numbers as they are.
+func TestBounds(t *testing.T) {
+	x, ones := []float64{-2, 0.1, 3, 7}, []float64{1, 1, 1, 1}
+	checkExact(t, []exact{
+		{"Max with the lowest number", one("Max", nil, floatsOf(-largest32)), []int{4}, x, x, ones},
+		{"Min with the largest number", one("Min", nil, floatsOf(largest32)), []int{4}, x, x, ones},
+		{"Max of three", one("Max", nil, floatsOf(-largest32), floatsOf(0)), []int{4}, x, []float64{0, 0.1, 3, 7}, []float64{0, 1, 1, 1}},
+		{"Max at a far number", one("Max", nil, floatsOf(largest32)), []int{4}, x, slices.Repeat([]float64{largest32}, 4), []float64{0, 0, 0, 0}},
+		{"Clip from the lowest number", one("Clip", nil, floatsOf(-largest32), floatsOf(6)), []int{4}, x, []float64{-2, 0.1, 3, 6}, []float64{1, 1, 1, 0}},
+		{"Clip to the largest number", one("Clip", nil, nil, floatsOf(largest32)), []int{4}, x, x, ones},
+		{"Clip from 0 to the largest number", one("Clip", nil, floatsOf(0), floatsOf(largest32)), []int{4}, x, []float64{0, 0.1, 3, 7}, []float64{0, 1, 1, 1}},
+		{"Clip to float16", one("Clip", nil, floatsOf(-65504), floatsOf(65504)), []int{4}, x, x, ones},
+		{"Clip between bounds in the wrong order", one("Clip", nil, floatsOf(2), floatsOf(1)), []int{4}, x, ones, []float64{0, 0, 0, 0}},
+		{"Clip keeps the bounds", one("Clip", nil, floatsOf(0.1), floatsOf(3)), []int{4}, x, []float64{0.1, 0.1, 3, 3}, []float64{0, 0, 0, 0}},
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/layertest"
 )
 
 // exact is a graph at examples for which its outputs are known to the last bit.
@@ -77,5 +78,19 @@ func TestBounds(t *testing.T) {
 		{"Clip to float16", one("Clip", nil, floatsOf(-65504), floatsOf(65504)), []int{4}, x, x, ones},
 		{"Clip between bounds in the wrong order", one("Clip", nil, floatsOf(2), floatsOf(1)), []int{4}, x, ones, []float64{0, 0, 0, 0}},
 		{"Clip keeps the bounds", one("Clip", nil, floatsOf(0.1), floatsOf(3)), []int{4}, x, []float64{0.1, 0.1, 3, 3}, []float64{0, 0, 0, 0}},
+	})
+}
+
+// TestSqueeze: without axes, Squeeze takes those that have one place for any number of examples.
+func TestSqueeze(t *testing.T) {
+	layertest.Conform(t, []layertest.Case{
+		{Name: "at the end", Layer: chain(nodeOf("MatMul", nil, "p", "x", "w"), node("Squeeze", "p", "y")).array("w", 3, 1), Input: []int{3}, Naive: func(net layers.Network, x []float64) []float64 {
+			w := weightsOf(net, 0)
+			return []float64{w[0]*x[0] + w[1]*x[1] + w[2]*x[2]}
+		}},
+		{Name: "of nothing", Layer: one("Squeeze", nil), Input: []int{3}, Naive: picked(0, 0, 1, 2)},
+		{Name: "of two axes", Layer: one("Squeeze", nil, nil), Input: []int{1, 3, 1}, Naive: picked(0, 0, 1, 2)},
+		{Name: "with the examples on axis 1", Layer: chain(nodeOf("Transpose", attributes{"perm": list(1, 0, 2)}, "t", "x"), node("Squeeze", "t", "s"), nodeOf("Transpose", attributes{"perm": list(1, 0)}, "y", "s")),
+			Input: []int{3, 1}, Naive: picked(0, 0, 1, 2)},
 	})
 }

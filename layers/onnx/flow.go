@@ -87,7 +87,7 @@ func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, truths 
 	_, err = g.run(b, x, func(a Array) *graph.Node {
 		count++
 		return b.Input(fmt.Sprint("array ", count), a.Shape...)
-	}, func(i int, out []value) {
+	}, func(i int, _ *call, out []value) {
 		for k, name := range g.Nodes[i].Outputs[:min(len(g.Nodes[i].Outputs), len(out))] {
 			if out[k].node != nil {
 				shapes[name], truths[name] = out[k].node.Shape().Clone(), out[k].truth

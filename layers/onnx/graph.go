@@ -66,7 +66,7 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 	if err := g.check(); err != nil {
 		return nil, nil, err
 	}
-	out, err := g.dry(in, nil)
+	out, err := g.settle(in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,6 +82,26 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 		n.params, n.arrays[a.Name] = append(n.params, p), p
 	}
 	return n, out, nil
+}
+
+// settle gives each Squeeze without axes those that it takes of several examples, since of one example it would take the axis of the
+// examples too. It returns the shape of the output of one example.
+func (g *Graph) settle(in []int) ([]int, error) {
+	own := slices.Clone(g.Nodes)
+	out, err := g.dry(in, func(i int, c *call, _ []value) {
+		if c.Op == "Squeeze" && len(c.list("axes", 1)) == 0 {
+			own[i] = Node{Op: "Identity", Name: c.Name, Inputs: c.Inputs[:1], Outputs: c.Outputs}
+			var axes []int64
+			for _, d := range c.squeezed() {
+				axes = append(axes, int64(d))
+			}
+			if len(axes) > 0 {
+				own[i].Op, own[i].Attributes = "Squeeze", map[string]Attribute{"axes": {Ints: axes}}
+			}
+		}
+	})
+	g.Nodes = own
+	return out, err
 }
 
 // use is a place where an array is taken.
@@ -200,7 +220,7 @@ func shown(name string) string {
 }
 
 // dry computes with shapes only: the arrays are leaves without values.
-func (g Graph) dry(in []int, seen func(i int, out []value)) ([]int, error) {
+func (g Graph) dry(in []int, seen func(i int, c *call, out []value)) ([]int, error) {
 	const batch = 3
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", append([]int{batch}, in...)...)
@@ -231,7 +251,7 @@ func (g Graph) Rows(in []int) ([]layers.Row, error) {
 			left[a.Name] = a
 		}
 	}
-	_, err := g.dry(in, func(i int, out []value) {
+	_, err := g.dry(in, func(i int, _ *call, out []value) {
 		if out[0].node == nil {
 			return
 		}

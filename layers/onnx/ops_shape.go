@@ -179,11 +179,21 @@ func squeeze(c *call) []value {
 	v := c.value(0)
 	own := v.shape()
 	list := c.list("axes", 1)
-	axes := c.axes(list, len(own))
-	if len(list) == 0 {
-		axes = slices.DeleteFunc(axes, func(d int) bool { return own[d] != 1 })
+	axes := c.squeezed()
+	if len(list) > 0 {
+		axes = c.axes(list, len(own))
 	}
 	return c.reshaped(v, without(own, axes, false))
+}
+
+// squeezed returns the axes of one place.
+func (c *call) squeezed() (axes []int) {
+	for d, n := range c.value(0).shape() {
+		if n == 1 {
+			axes = append(axes, d)
+		}
+	}
+	return axes
 }
 
 func unsqueeze(c *call) []value {

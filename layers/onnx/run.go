@@ -41,8 +41,8 @@ func (v value) shape() []int {
 
 // run writes the graph for the inputs x [B,...] into b's graph and returns the output. array
 // returns the node of an array of weights. seen, if not nil, is called with the number of each
-// node and the node's outputs.
-func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
+// node, its call and its outputs.
+func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, c *call, out []value)) (*graph.Node, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
@@ -62,7 +62,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 			return nil, fmt.Errorf("%s: %w", g.at(i), err)
 		}
 		if seen != nil {
-			seen(i, out)
+			seen(i, c, out)
 		}
 		for k, name := range n.Outputs[:min(len(n.Outputs), len(out))] {
 			values[name] = out[k]

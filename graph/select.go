@@ -16,8 +16,8 @@ func (b *Builder) Keep(x, mask *Node) *Node { return b.masked(x, mask, true) }
 // Drop returns x where mask is 0, and 0 elsewhere; see [Builder.Keep].
 func (b *Builder) Drop(x, mask *Node) *Node { return b.masked(x, mask, false) }
 
-// Where returns x where mask is not 0, and y elsewhere. What is not selected gets the cotangent 0: its derivatives count only where
-// they are infinite or NaN themselves, as that of log x at x = 0 is.
+// Where returns x where mask is not 0, and y elsewhere. What is not selected gets the cotangent 0, whose product with a slope is NaN
+// where the slope is infinite or NaN, as that of log x at 0 or of √x below 0.
 func (b *Builder) Where(mask, x, y *Node) *Node { return b.Add(b.Keep(x, mask), b.Drop(y, mask)) }
 
 // masked returns x where mask is not 0, which is whether it is kept, and 0 elsewhere.

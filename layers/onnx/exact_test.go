@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/raw"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/layertest"
 )
@@ -92,5 +93,29 @@ func TestSqueeze(t *testing.T) {
 		{Name: "of two axes", Layer: one("Squeeze", nil, nil), Input: []int{1, 3, 1}, Naive: picked(0, 0, 1, 2)},
 		{Name: "with the examples on axis 1", Layer: chain(nodeOf("Transpose", attributes{"perm": list(1, 0, 2)}, "t", "x"), node("Squeeze", "t", "s"), nodeOf("Transpose", attributes{"perm": list(1, 0)}, "y", "s")),
 			Input: []int{3, 1}, Naive: picked(0, 0, 1, 2)},
+	})
+}
+
+// TestSelected: what is not selected leaves no trace, even where it is infinite or no number, in values and in derivatives.
+func TestSelected(t *testing.T) {
+	positive := func(nodes ...Node) Graph {
+		return chain(append([]Node{nodeOf("Greater", nil, "c", "x", "0")}, nodes...)...).constant("0", floatsOf(0))
+	}
+	below := []float64{-1, 1}
+	// r is infinite where x is 0.
+	huge := func(nodes ...Node) Graph { return chain(append([]Node{node("Reciprocal", "x", "r")}, nodes...)...) }
+	at := []float64{0.5, 0}
+	checkExact(t, []exact{
+		{"a logarithm", positive(node("Log", "x", "l"), nodeOf("Where", nil, "y", "c", "l", "0")), []int{2}, below, []float64{0, 0}, []float64{0, 1}},
+		{"a logarithm, the other way", positive(node("Not", "c", "d"), node("Log", "x", "l"), nodeOf("Where", nil, "y", "d", "x", "l")), []int{2}, below, []float64{-1, 0}, []float64{1, 1}},
+		{"a constant condition", chain(node("Log", "x", "l"), nodeOf("Where", nil, "y", "k", "l", "x")).constant("k", integersOf(0, 3)), []int{2}, below, []float64{-1, 0}, []float64{1, 1}},
+		{"a condition of more axes", chain(nodeOf("Where", nil, "w", "k", "x", "x"), node("Squeeze", "w", "y")).constant("k", constantOf(raw.I64, []int{1, 1, 1}, 1)), []int{2}, below, below, nil},
+		{"GatherElements", huge(nodeOf("ArgMax", attributes{"axis": whole(1)}, "i", "x"), nodeOf("GatherElements", attributes{"axis": whole(1)}, "y", "r", "i")), []int{2}, at, []float64{2}, nil},
+		{"GatherND", huge(nodeOf("ArgMax", attributes{"axis": whole(1)}, "i", "x"), nodeOf("GatherND", attributes{"batch_dims": whole(1)}, "y", "r", "i")), []int{2}, at, []float64{2}, nil},
+		{"TopK", huge(nodeOf("TopK", attributes{"largest": whole(0)}, "y", "r", "k")).constant("k", integersOf(1)), []int{2}, at, []float64{2}, nil},
+		{"Trilu", huge(nodeOf("Reshape", nil, "q", "r", "s"), node("Trilu", "q", "t"), nodeOf("Reshape", nil, "y", "t", "f")).constant("s", integersOf(0, 2, 2)).constant("f", integersOf(0, 4)), []int{4}, []float64{0.5, 1, 0, 0.25}, []float64{2, 1, 0, 4}, nil},
+		{"ScatterND", huge(node("Transpose", "r", "t"), nodeOf("Slice", nil, "p", "t", "0", "1"), nodeOf("ScatterND", nil, "u", "t", "i", "p"), node("Transpose", "u", "y")).constant("i", constantOf(raw.I64, []int{1, 1}, 1)).constant("0", integersOf(0)).constant("1", integersOf(1)), []int{2}, at, []float64{2, 2}, nil},
+		{"ThresholdedRelu", one("ThresholdedRelu", nil), []int{3}, []float64{math.Inf(-1), 1, 2}, []float64{0, 0, 2}, []float64{0, 0, 1}},
+		{"Shrink", one("Shrink", nil), []int{3}, []float64{math.Inf(-1), 0, 2}, []float64{math.Inf(-1), 0, 2}, []float64{1, 0, 1}},
 	})
 }

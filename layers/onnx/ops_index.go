@@ -127,9 +127,9 @@ func (c *call) selected(x *graph.Node, places value) *graph.Node {
 	return c.picked(c.b.Reshape(x, slices.Insert(s, len(s)-1, 1)...), ones)
 }
 
-// picked sums products over the last axis.
+// picked sums the elements of the last axis of x where ones is 1.
 func (c *call) picked(x, ones *graph.Node) *graph.Node {
-	p := c.made(c.b.Mul(x, ones))
+	p := c.made(c.b.Keep(x, ones))
 	s := p.Shape().Clone()
 	to := s.Clone()
 	to[len(to)-1] = 1
@@ -249,7 +249,7 @@ func (c *call) scattered(v, updates value, to []int) []value {
 	}
 	flat := c.b.Pad(c.b.Reshape(c.asNode(updates), rows, count), 1, 0, count+1)
 	x := c.b.Reshape(c.asNode(v), rows, width)
-	y := c.b.Add(c.b.Mul(x, c.asNode(value{host: keep})), c.b.Gather(flat, 1, from...))
+	y := c.b.Add(c.b.Keep(x, c.asNode(value{host: keep})), c.b.Gather(flat, 1, from...))
 	return nodes(c.made(c.b.Reshape(y, shape...)))
 }
 

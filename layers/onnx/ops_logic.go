@@ -115,16 +115,13 @@ func where(c *call) []value {
 		return hosts(c.whereHosts(condition.host, x.host, y.host))
 	}
 	if only, ok := condition.host.scalar(); ok {
-		if only != 0 {
-			return []value{c.expanded(x, c.joint(x, y))}
+		to, err := broadcast(c.joint(x, y), condition.shape())
+		if only == 0 {
+			x = y
 		}
-		return []value{c.expanded(y, c.joint(x, y))}
+		return []value{c.expanded(x, must(c, to, err))}
 	}
-	yes := condition.node
-	if condition.host != nil {
-		yes = c.asNode(value{host: condition.host.each(func(k float64) float64 { return truth(k != 0) })})
-	}
-	return nodes(c.made(c.b.Add(c.b.Mul(c.asNode(x), yes), c.b.Mul(c.asNode(y), not(c.b, yes)))))
+	return nodes(c.made(c.b.Where(c.asNode(condition), c.asNode(x), c.asNode(y))))
 }
 
 // joint returns the shape to which two values broadcast, or ends the operator.
@@ -134,16 +131,13 @@ func (c *call) joint(x, y value) []int {
 }
 
 func (c *call) whereHosts(condition, x, y *host) *host {
-	yes := c.zip(condition, x, x.whole, func(k, v float64) float64 {
+	to, err := broadcast(condition.shape, c.joint(value{host: x}, value{host: y}))
+	to = must(c, to, err)
+	yes, out, other := c.try(condition.expanded(to)), c.try(x.expanded(to)), c.try(y.expanded(to))
+	for i, k := range yes.v {
 		if k == 0 {
-			return math.NaN()
+			out.v[i] = other.v[i]
 		}
-		return v
-	})
-	return c.zip(yes, y, x.whole, func(v, w float64) float64 {
-		if v != v {
-			return w
-		}
-		return v
-	})
+	}
+	return out
 }

@@ -43,12 +43,12 @@ func init() {
 	add(map[string]operator{
 		"ThresholdedRelu": func(c *call) []value {
 			x := c.node(0)
-			return nodes(c.made(c.b.Mul(x, c.b.Step(c.b.Affine(x, 1, -c.float("alpha", 1))))))
+			return nodes(c.made(c.b.Keep(x, c.b.Step(c.b.Affine(x, 1, -c.float("alpha", 1))))))
 		},
 		"Shrink": func(c *call) []value {
 			x, limit, bias := c.node(0), c.float("lambd", 0.5), c.float("bias", 0)
 			above, below := c.b.Step(c.b.Affine(x, 1, -limit)), c.b.Step(c.b.Affine(x, -1, -limit))
-			return nodes(c.made(c.b.Add(c.b.Mul(c.b.Affine(x, 1, -bias), above), c.b.Mul(c.b.Affine(x, 1, bias), below))))
+			return nodes(c.made(c.b.Add(c.b.Keep(c.b.Affine(x, 1, -bias), above), c.b.Keep(c.b.Affine(x, 1, bias), below))))
 		},
 		"Swish": func(c *call) []value {
 			x := c.node(0)

@@ -496,7 +496,7 @@ func trilu(c *call) []value {
 			return x
 		}))
 	}
-	return nodes(c.made(c.b.Mul(v.node, c.asNode(value{host: mask}))))
+	return nodes(c.made(c.b.Keep(v.node, c.asNode(value{host: mask}))))
 }
 
 func depthToSpace(c *call) []value {

@@ -119,3 +119,31 @@ func TestSelected(t *testing.T) {
 		{"Shrink", one("Shrink", nil), []int{3}, []float64{math.Inf(-1), 0, 2}, []float64{math.Inf(-1), 0, 2}, []float64{1, 0, 1}},
 	})
 }
+
+// TestRest: Mod has the sign of the divisor, or that of the dividend with fmod.
+func TestRest(t *testing.T) {
+	x := []float64{-5, 5, -6, 7.5}
+	whole := attributes{"fmod": whole(1)}
+	checkExact(t, []exact{
+		{"of a positive number", one("Mod", nil, floatsOf(3)), []int{4}, x, []float64{1, 2, 0, 1.5}, []float64{1, 1, 1, 1}},
+		{"of a negative number", one("Mod", nil, floatsOf(-3)), []int{4}, x, []float64{-2, -1, 0, -1.5}, []float64{1, 1, 1, 1}},
+		{"fmod of a positive number", one("Mod", whole, floatsOf(3)), []int{4}, x, []float64{-2, 2, 0, 1.5}, []float64{1, 1, 1, 1}},
+		{"fmod of a negative number", one("Mod", whole, floatsOf(-3)), []int{4}, x, []float64{-2, 2, 0, 1.5}, []float64{1, 1, 1, 1}},
+		{"a half of the rest of constants", chain(nodeOf("Mod", whole, "m", "c", "d"), nodeOf("Div", nil, "h", "m", "e"), nodeOf("Add", nil, "y", "x", "h")).constant("c", floatsOf(7)).constant("d", floatsOf(4)).constant("e", floatsOf(2)), []int{1}, []float64{0}, []float64{1.5}, nil},
+		{"fmod of constants", constantNode("Mod", whole, floatsOf(-5, 5, -6, 7.5), floatsOf(3)), []int{4}, []float64{0, 0, 0, 0}, []float64{-2, 2, 0, 1.5}, nil},
+	})
+}
+
+// TestInfinite: IsInf finds the signs that it is asked for, among constants.
+func TestInfinite(t *testing.T) {
+	values := floatsOf(math.Inf(-1), 0, math.Inf(1))
+	of := func(a attributes) Graph {
+		return chain(nodeOf("IsInf", a, "i", "c"), nodeOf("Cast", attributes{"to": whole(1)}, "f", "i"), nodeOf("Add", nil, "y", "x", "f")).constant("c", values)
+	}
+	zeros := []float64{0, 0, 0}
+	checkExact(t, []exact{
+		{"both", of(nil), []int{3}, zeros, []float64{1, 0, 1}, nil},
+		{"above", of(attributes{"detect_negative": whole(0)}), []int{3}, zeros, []float64{0, 0, 1}, nil},
+		{"below", of(attributes{"detect_positive": whole(0)}), []int{3}, zeros, []float64{1, 0, 0}, nil},
+	})
+}

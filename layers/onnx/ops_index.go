@@ -293,10 +293,18 @@ func argMax(c *call) []value {
 	return c.reshaped(y, without(y.shape(), []int{axis}, c.int("keepdims", 1) == 1))
 }
 
-// hardmax is 1 for the largest element of an axis and 0 for the others.
+// hardmax is 1 for the largest element of an axis or, up to opset 12, of all from one axis on, and 0 for the others.
 func hardmax(c *call) []value {
-	v := c.value(0)
-	x, back := c.lastAxis(value{node: c.asNode(v)}, c.axis(c.int("axis", -1), len(v.shape())))
+	v, standard := c.value(0), -1
+	shape := v.shape()
+	if c.opset < 13 {
+		standard = 1
+	}
+	axis := c.axis(c.int("axis", standard), len(shape))
+	if c.opset < 13 {
+		v = c.reshaped(v, append(slices.Clone(shape[:axis]), product(shape[axis:])))[0]
+	}
+	x, back := c.lastAxis(value{node: c.asNode(v)}, axis)
 	ones := c.indicator(value{node: c.ranked(x.node, 1, false)}, x.shape()[len(x.shape())-1])
-	return back(c.reshaped(ones, x.shape())[0])
+	return c.reshaped(back(c.reshaped(ones, x.shape())[0])[0], shape)
 }

@@ -29,13 +29,24 @@ func init() {
 		"IsNaN": isNaN,
 		"IsInf": isNaN,
 		"Where": where,
-		"Mod": compare(func(b *graph.Builder, x, y *graph.Node) *graph.Node { return b.Sub(x, b.Mul(y, floor(b, b.Div(x, y)))) },
-			func(x, y float64) float64 { return x - y*math.Floor(x/y) }),
+		"Mod":   mod,
 		"Sign":  unary(stepwise("sign", sign), sign),
 		"Floor": unary(floor, math.Floor),
 		"Ceil":  unary(stepwise("ceil", math.Ceil), math.Ceil),
 		"Round": unary(stepwise("round", math.RoundToEven), math.RoundToEven),
 	})
+}
+
+// mod is what division leaves over. It has the sign of the divisor or, with fmod, that of the dividend.
+func mod(c *call) []value {
+	rounded, plain := floor, math.Floor
+	if c.int("fmod", 0) != 0 {
+		rounded, plain = truncate, math.Trunc
+	}
+	return compare(func(b *graph.Builder, x, y *graph.Node) *graph.Node {
+		return b.Sub(x, b.Mul(y, rounded(b, b.Div(x, y))))
+	},
+		func(x, y float64) float64 { return x - y*plain(x/y) })(c)
 }
 
 func truth(b bool) float64 {
@@ -99,7 +110,8 @@ func isNaN(c *call) []value {
 	if v := c.value(0); v.host != nil {
 		f := func(x float64) float64 { return truth(x != x) }
 		if c.Op == "IsInf" {
-			f = func(x float64) float64 { return truth(math.IsInf(x, 0)) }
+			below, above := c.int("detect_negative", 1) != 0, c.int("detect_positive", 1) != 0
+			f = func(x float64) float64 { return truth(below && math.IsInf(x, -1) || above && math.IsInf(x, 1)) }
 		}
 		h := v.host.each(f)
 		h.whole = true

@@ -136,6 +136,10 @@ var moreCases = []layertest.Case{
 		w, most := weightsOf(net, 0), slices.Max(x)
 		return []float64{w[0] * truth(x[0] == most), w[1] * truth(x[1] == most), w[2] * truth(x[2] == most)}
 	}},
+	{Name: "Hardmax of opset 12", Layer: chain(node("Hardmax", "x", "h"), nodeOf("Mul", nil, "y", "h", "x")).with(12), Input: []int{1, 2, 2}, Naive: func(_ layers.Network, x []float64) []float64 {
+		most := slices.Max(x)
+		return each(func(v float64) float64 { return v * truth(v == most) })(nil, x)
+	}},
 	{Name: "Sign, Ceil, Floor and Round", Layer: chain(node("Sign", "x", "a"), nodeOf("Mul", nil, "b", "x", "c"), node("Floor", "b", "d"), node("Ceil", "b", "e"), node("Round", "b", "f"), nodeOf("Sum", nil, "g", "a", "d", "e", "f"), nodeOf("Mul", nil, "y", "g", "w")).constant("c", floatsOf(3)).array("w", 3),
 		Input: []int{3}, Naive: func(net layers.Network, x []float64) []float64 {
 			for i, v := range x {

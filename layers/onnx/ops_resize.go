@@ -13,10 +13,7 @@ func init() {
 func pad(c *call) []value {
 	v, pads := c.value(0), c.list("pads", 1)
 	n := len(v.shape())
-	axes := c.optional(3, c.axes(nil, n))
-	for i, a := range axes {
-		axes[i] = c.axis(a, n)
-	}
+	axes := c.inOrder(c.optional(3, nil), n)
 	if len(pads) != 2*len(axes) {
 		c.failf("pads %v for the axes %v", pads, axes)
 	}
@@ -103,8 +100,11 @@ func (c *call) padConstant(v value, axis int, inside []int, with float64) value 
 func resize(c *call) []value {
 	v := c.value(0)
 	own := v.shape()
-	axes := c.axes(c.ints("axes"), len(own))
+	axes := c.inOrder(c.ints("axes"), len(own))
 	c.only("antialias", 0)
+	if policy := c.text("keep_aspect_ratio_policy", "stretch"); policy != "stretch" {
+		c.failf("keep_aspect_ratio_policy %q is not supported, only stretch", policy)
+	}
 	var scales []float64
 	var sizes []int
 	switch {

@@ -190,6 +190,7 @@ var cases = []layertest.Case{
 	{Name: "Resize, linear", Layer: one("Resize", attributes{"mode": textOf("linear")}, nil, nil, integersOf(3, 1, 1, 4)), Input: []int{1, 1, 2}, Naive: func(_ layers.Network, x []float64) []float64 {
 		return []float64{x[0], 0.75*x[0] + 0.25*x[1], 0.25*x[0] + 0.75*x[1], x[1]}
 	}},
+	{Name: "Resize with axes in another order", Layer: one("Resize", attributes{"axes": list(3, 2), "coordinate_transformation_mode": textOf("asymmetric"), "nearest_mode": textOf("floor")}, nil, floatsOf(1, 2)), Input: []int{1, 2, 2}, Naive: picked(0, 0, 1, 0, 1, 2, 3, 2, 3)},
 	{Name: "DepthToSpace", Layer: one("DepthToSpace", attributes{"blocksize": whole(2)}), Input: []int{4, 1, 2}, Naive: picked(0, 0, 2, 1, 3, 4, 6, 5, 7)},
 	{Name: "SpaceToDepth", Layer: one("SpaceToDepth", attributes{"blocksize": whole(2)}), Input: []int{1, 2, 4}, Naive: picked(0, 0, 2, 1, 3, 4, 6, 5, 7)},
 	{Name: "MaxPool with padding", Layer: one("MaxPool", attributes{"kernel_shape": list(2, 2), "strides": list(2, 2), "pads": list(1, 1, 0, 0)}), Input: []int{1, 2, 3}, Naive: func(_ layers.Network, x []float64) []float64 {

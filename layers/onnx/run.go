@@ -346,6 +346,20 @@ func (c *call) axes(list []int, n int) []int {
 	return slices.Compact(out)
 }
 
+// inOrder returns different axes of n in the order of a list; all if there is no list.
+func (c *call) inOrder(list []int, n int) []int {
+	if list == nil {
+		return c.axes(nil, n)
+	}
+	out := make([]int, len(list))
+	for i, a := range list {
+		if out[i] = c.axis(a, n); slices.Contains(out[:i], out[i]) {
+			c.failf("axes %v of %d, expected each once", list, n)
+		}
+	}
+	return out
+}
+
 // only ends the operator unless an attribute has the only supported value, want.
 func (c *call) only(name string, want int) {
 	if got := c.int(name, want); got != want {

@@ -64,7 +64,7 @@ func (g Graph) ends(b *graph.Builder, x *graph.Node) (map[string]value, error) {
 		if b.Err() != nil {
 			return nil, b.Err()
 		}
-		values[i.Name] = value{node: part, truth: i.Type == raw.Bool}
+		values[i.Name] = value{node: part, kind: kindOf(i.Type)}
 		from += i.Size()
 	}
 	return values, nil

@@ -147,3 +147,31 @@ func TestInfinite(t *testing.T) {
 		{"below", of(attributes{"detect_positive": whole(0)}), []int{3}, zeros, []float64{1, 0, 0}, nil},
 	})
 }
+
+// TestIntegers: quotients of integers are whole, for every pair of them, wherever the integers come from.
+func TestIntegers(t *testing.T) {
+	var x, sevenths, self []float64
+	for k := -60; k <= 60; k++ {
+		x = append(x, float64(49*k))
+		sevenths = append(sevenths, math.Trunc(float64(49*k)/49))
+		self = append(self, math.Trunc(float64(49*k)/float64(49*k+1)))
+	}
+	cast := func(more ...Node) Graph {
+		return chain(append([]Node{nodeOf("Cast", attributes{"to": whole(7)}, "i", "x")}, more...)...)
+	}
+	n := []int{len(x)}
+	halves := []float64{-1.5, 1.5}
+	checkExact(t, []exact{
+		{"by a constant", cast(nodeOf("Div", nil, "y", "i", "c")).constant("c", integersOf(49)), n, x, sevenths, nil},
+		{"by a node", cast(nodeOf("Add", nil, "j", "i", "c"), nodeOf("Reshape", nil, "k", "j", "s"), nodeOf("Div", nil, "y", "i", "k")).constant("c", integersOf(1)).constant("s", integersOf(0, -1)), n, x, self, nil},
+		{"of numbers", chain(nodeOf("Add", nil, "j", "x", "c"), nodeOf("Div", nil, "y", "x", "j")).constant("c", floatsOf(1)), []int{2}, []float64{1, 3}, []float64{0.5, 0.75}, nil},
+		{"of places", chain(nodeOf("ArgMax", attributes{"axis": whole(1)}, "a", "x"), nodeOf("Add", nil, "j", "a", "c"), nodeOf("Div", nil, "y", "a", "j")).constant("c", integersOf(1)), []int{3}, []float64{0, 1, 5}, []float64{0}, nil},
+		{"places of TopK", chain(Node{Op: "TopK", Inputs: []string{"x", "k"}, Outputs: []string{"v", "i"}}, nodeOf("Add", nil, "j", "i", "c"), nodeOf("Div", nil, "q", "i", "j"), nodeOf("Add", nil, "y", "q", "v")).constant("c", integersOf(1)).constant("k", integersOf(1)), []int{3}, []float64{0, 1, 5}, []float64{5}, nil},
+		{"CastLike numbers", chain(nodeOf("CastLike", nil, "c", "2", "x"), nodeOf("Div", nil, "y", "x", "c")).constant("2", integersOf(2)), []int{2}, []float64{1, 3}, []float64{0.5, 1.5}, nil},
+		{"CastLike an integer", chain(nodeOf("CastLike", nil, "y", "x", "2")).constant("2", integersOf(2)), []int{2}, halves, []float64{-1, 1}, nil},
+		{"CastLike an integer node", cast(nodeOf("CastLike", nil, "y", "x", "i")), []int{2}, halves, []float64{-1, 1}, nil},
+		{"CastLike a truth", chain(nodeOf("Greater", nil, "g", "x", "x"), nodeOf("CastLike", nil, "y", "x", "g")), []int{2}, halves, []float64{1, 1}, nil},
+		{"CastLike a constant truth", chain(nodeOf("CastLike", nil, "y", "x", "b")).constant("b", Tensor{Type: raw.Bool, Shape: []int{1}, Data: []byte{0}}), []int{2}, halves, []float64{1, 1}, nil},
+		{"Cast to uint32", chain(nodeOf("Cast", attributes{"to": whole(12)}, "y", "x")), []int{2}, []float64{0.5, 1.5}, []float64{0, 1}, nil},
+	})
+}

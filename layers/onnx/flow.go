@@ -16,7 +16,7 @@ type flow struct {
 	depends map[string]bool     // whether a value depends on the inputs, beside their shape
 	shapes  map[string][]extent // of the values that depend on the inputs
 	maker   map[string]int      // the node that makes a value
-	truths  map[string]bool     // the values that are truths
+	kinds   map[string]kind     // of the same values
 }
 
 // extent is the extent of an axis: n, times the number of examples if perExample is set.
@@ -27,11 +27,11 @@ type extent struct {
 
 // flow follows the values of the graph for inputs of a shape.
 func (n *network) flow(input []int) (*flow, error) {
-	f := &flow{n, map[string]bool{}, map[string][]extent{}, map[string]int{}, map[string]bool{}}
+	f := &flow{n, map[string]bool{}, map[string][]extent{}, map[string]int{}, map[string]kind{}}
 	var seen [2]map[string][]int
 	for k, batch := range []int{3, 5} {
 		seen[k] = map[string][]int{}
-		if err := n.shapesOf(batch, input, seen[k], f.truths); err != nil {
+		if err := n.shapesOf(batch, input, seen[k], f.kinds); err != nil {
 			return nil, err
 		}
 	}
@@ -72,8 +72,8 @@ func (g Graph) inputNames() []string {
 	return names
 }
 
-// shapesOf notes the shapes of all nodes of a graph for a number of examples, and which of them are truths.
-func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, truths map[string]bool) error {
+// shapesOf notes the shapes and the kinds of all nodes of a graph for a number of examples.
+func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, kinds map[string]kind) error {
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", append([]int{batch}, input...)...)
 	ends, err := g.ends(b, x)
@@ -81,7 +81,7 @@ func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, truths 
 		return err
 	}
 	for name, v := range ends {
-		shapes[name], truths[name] = v.shape(), v.truth
+		shapes[name], kinds[name] = v.shape(), v.kind
 	}
 	count := 0
 	_, err = g.run(b, x, func(a Array) *graph.Node {
@@ -90,7 +90,7 @@ func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, truths 
 	}, func(i int, _ *call, out []value) {
 		for k, name := range g.Nodes[i].Outputs[:min(len(g.Nodes[i].Outputs), len(out))] {
 			if out[k].node != nil {
-				shapes[name], truths[name] = out[k].node.Shape().Clone(), out[k].truth
+				shapes[name], kinds[name] = out[k].node.Shape().Clone(), out[k].kind
 			}
 		}
 	})

@@ -142,9 +142,9 @@ func (f *flow) joining(values []string) (nodes []Node, renamed map[string]string
 		shape := f.shape(name, 1)
 		nodes = append(nodes, reshaping(name, flat, product(shape))...)
 		again = append(again, reshaping(part, back, shape[1:]...)...)
-		if f.truths[name] {
-			truth := Node{Op: "Cast", Inputs: []string{back}, Outputs: []string{back + " as truths"}, Attributes: map[string]Attribute{"to": {Int: 9}}}
-			again, back = append(again, truth), truth.Outputs[0]
+		if k := f.kinds[name]; k != numeric {
+			cast := Node{Op: "Cast", Inputs: []string{back}, Outputs: []string{back + " cast"}, Attributes: map[string]Attribute{"to": {Int: map[kind]int64{integral: 7, logical: 9}[k]}}}
+			again, back = append(again, cast), cast.Outputs[0]
 		}
 		join.Inputs, divide.Outputs = append(join.Inputs, flat), append(divide.Outputs, part)
 		sizes, renamed[name] = append(sizes, int64(product(shape))), back

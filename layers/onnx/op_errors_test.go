@@ -44,6 +44,7 @@ var opErrors = []opError{
 	{one("ReduceMean", nil, integersOf(5)), []int{3}, "axis 5 of 2"},
 	{one("ReduceProd", nil), []int{3}, "input 1 depends on the examples or the weights"},
 	{constantNode("ReduceProd", attributes{"axes": list(0)}, constantOf(raw.I64, []int{1, 2}, 3, 4)), []int{2}, "a product along axes [0] of shape [1 2], expected all"},
+	{one("Cast", attributes{"to": whole(8)}), []int{3}, "elements of ONNX's type 8, expected floating-point numbers, integers or booleans"},
 	// Products and convolutions.
 	{one("MatMul", nil, weights(4, 2)), []int{3}, "(MatMul, opset 18): "},
 	{constantNode("MatMul", nil, constantOf(raw.I64, []int{1, 2}, 3, 4), constantOf(raw.I64, []int{2, 1}, 3, 4)), []int{1}, "a product of two constants"},

@@ -65,7 +65,7 @@ func (c *call) repeated(x *graph.Node, n int) *graph.Node {
 
 // masked adds a mask, or hides the scores where a mask of truths is 0.
 func (c *call) masked(s *graph.Node, mask value) *graph.Node {
-	if mask.host == nil && !mask.truth || mask.host != nil && !mask.host.whole {
+	if mask.known() == numeric {
 		return c.made(c.b.Add(s, c.asNode(mask)))
 	}
 	return c.made(c.b.Add(s, c.b.Scale(not(c.b, c.asNode(mask)), -c.largest())))

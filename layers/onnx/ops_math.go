@@ -145,13 +145,11 @@ func div(c *call) []value {
 		}
 		return hosts(c.zip(x, y, false, func(x, y float64) float64 { return x / y }))
 	}
-	y := c.pair((*graph.Builder).Div, c.value(0), c.value(1))
-	for _, v := range c.in {
-		if v.host != nil && v.host.whole { // both are integers
-			y = c.made(truncate(c.b, y))
-		}
+	x, y := c.value(0), c.value(1)
+	if c.output(0) == integral { // not times the inverse, which is rounded
+		return nodes(c.made(truncate(c.b, c.b.Div(c.asNode(x), c.asNode(y)))))
 	}
-	return nodes(y)
+	return nodes(c.pair((*graph.Builder).Div, x, y))
 }
 
 // pow has a constant exponent; a fractional one needs positive numbers.

@@ -20,7 +20,7 @@ func init() {
 			return hosts(&host{shape: []int{}, v: []float64{float64(product(c.value(0).shape()))}, whole: true})
 		},
 		"Cast":         cast,
-		"CastLike":     same,
+		"CastLike":     func(c *call) []value { return c.cast(c.among(1, 2)) },
 		"Range":        rangeOf,
 		"Reshape":      reshape,
 		"Flatten":      flatten,
@@ -86,32 +86,31 @@ func shapeOf(c *call) []value {
 	return hosts(integers(shape[from:max(from, to)]))
 }
 
-// cast converts elements. A graph holds integers and truths as floating-point numbers.
 func cast(c *call) []value {
-	v := c.value(0)
-	to := types[int64(c.int("to", 1))]
-	if v.host == nil {
-		switch {
-		case to == raw.Bool:
-			return nodes(c.made(c.b.Step(c.b.Abs(v.node))))
-		case to != "" && !isFloat(to):
-			return nodes(c.made(truncate(c.b, v.node)))
-		}
-		return []value{v}
+	out := c.cast(c.target())
+	if h := out[0].host; h != nil && types[int64(c.int("to", 1))] == raw.F32 {
+		out[0].host = h.each(func(x float64) float64 { return float64(float32(x)) })
 	}
-	h := v.host.each(func(x float64) float64 {
-		switch {
-		case to == raw.Bool:
-			return truth(x != 0)
-		case to == raw.F32:
-			return float64(float32(x))
-		case isFloat(to):
-			return x
+	return out
+}
+
+// cast converts elements. A graph holds integers and truths as floating-point numbers.
+func (c *call) cast(to kind) []value {
+	v := c.value(0)
+	switch {
+	case v.host != nil:
+		plain := map[kind]func(float64) float64{
+			numeric: func(x float64) float64 { return x }, integral: math.Trunc, logical: func(x float64) float64 { return truth(x != 0) },
 		}
-		return math.Trunc(x)
-	})
-	h.whole = !isFloat(to)
-	return hosts(h)
+		h := v.host.each(plain[to])
+		h.whole = to != numeric
+		return hosts(h)
+	case to == integral:
+		return nodes(c.made(truncate(c.b, v.node)))
+	case to == logical:
+		return nodes(c.made(c.b.Step(c.b.Abs(v.node))))
+	}
+	return []value{v}
 }
 
 func rangeOf(c *call) []value {

@@ -29,7 +29,7 @@ type value struct {
 	perm   []int // axis d of node is axis perm[d] of origin
 	// node is single [1,…] repeated for all examples, if this is not nil.
 	single *graph.Node
-	truth  bool // node holds truths, 0 and 1
+	kind   kind // what is known of the elements
 }
 
 func (v value) shape() []int {
@@ -107,7 +107,7 @@ func (g Graph) known(b *graph.Builder, x *graph.Node, array func(Array) *graph.N
 		if err != nil {
 			return nil, err
 		}
-		values[c.Name] = value{host: h}
+		values[c.Name] = value{host: h, kind: kindOf(c.Type)}
 	}
 	return values, nil
 }
@@ -136,24 +136,9 @@ func (c *call) do() (out []value, err error) {
 	}()
 	out = operators[c.Op](c)
 	for i := range out {
-		out[i].truth = c.truths()
+		out[i].kind = c.output(i)
 	}
 	return out, c.b.Err()
-}
-
-// truths reports whether the outputs are truths.
-func (c *call) truths() bool {
-	switch c.Op {
-	case "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not":
-		return true
-	case "Cast":
-		return types[int64(c.int("to", 1))] == raw.Bool
-	case "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Slice", "Gather", "Concat":
-		return len(c.in) > 0 && c.in[0].truth
-	case "Where":
-		return len(c.in) > 1 && c.in[1].truth
-	}
-	return false
 }
 
 // errStop ends an operator whose error is noted.

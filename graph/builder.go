@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -151,10 +150,15 @@ func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
 		return b.Failf("graph: constant %q: %d values for shape %v", name, len(v), shape)
 	}
 	n := b.constant("value "+b.scope+name, shape, func(to []float64) { copy(to, v) })
-	if n != nil && !(slices.Equal(n.Shape(), shape) && reflect.DeepEqual(n.Value().Data(), newDense(b.dt, v, shape).Data())) {
+	if n != nil && !(slices.Equal(n.Shape(), shape) && sameBits(Floats(n.Value().(*tensor.Dense)), Floats(newDense(b.dt, v, shape)))) {
 		return b.Failf("graph: two different constants are named %q", name)
 	}
 	return n
+}
+
+// sameBits reports whether the numbers are the same, NaN included.
+func sameBits(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
 
 // Fill returns a constant of the given shape, every element v.

@@ -340,6 +340,9 @@ func TestConstants(t *testing.T) {
 		if !math.Signbit(got[4][0]) {
 			t.Error("−0 was merged with 0")
 		}
+		if b.Const("nan", []float64{math.NaN()}, 1) != b.Const("nan", []float64{math.NaN()}, 1) || b.Err() != nil {
+			t.Errorf("a constant that is no number has two nodes, error %v", b.Err())
+		}
 	}
 }
 

@@ -175,3 +175,12 @@ func TestIntegers(t *testing.T) {
 		{"Cast to uint32", chain(nodeOf("Cast", attributes{"to": whole(12)}, "y", "x")), []int{2}, []float64{0.5, 1.5}, []float64{0, 1}, nil},
 	})
 }
+
+// TestPadInfinite: a pool over a border of −∞, as timm's MaxPool2dSame writes it, takes numbers alone.
+func TestPadInfinite(t *testing.T) {
+	for _, low := range []float64{math.Inf(-1), -largest32} {
+		g := chain(nodeOf("Pad", nil, "p", "x", "n", "c"), nodeOf("MaxPool", attributes{"kernel_shape": list(2, 2), "strides": list(2, 2)}, "m", "p"), nodeOf("Flatten", nil, "y", "m")).
+			constant("n", integersOf(0, 0, 0, 1, 0, 0, 1, 0)).constant("c", floatsOf(low))
+		checkExact(t, []exact{{"a pool", g, []int{1, 1, 3}, []float64{-7, -5, -6}, []float64{-7, -5}, []float64{1, 1, 0}}})
+	}
+}

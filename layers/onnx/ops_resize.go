@@ -76,13 +76,15 @@ func (c *call) padConstant(v value, axis int, inside []int, with float64) value 
 	from, count := 0, 0
 	mask := &host{shape: along(len(v.shape()), axis, len(inside))}
 	for i, k := range inside {
-		if k >= 0 && k < n {
-			if count == 0 {
-				from = i
-			}
-			count++
+		if k < 0 || k >= n {
+			mask.v = append(mask.v, with)
+			continue
 		}
-		mask.v = append(mask.v, with*truth(k < 0 || k >= n))
+		if count == 0 {
+			from = i
+		}
+		count++
+		mask.v = append(mask.v, 0) // not with·0, which is no number for an infinite one
 	}
 	if v.host != nil {
 		c.failf("a constant is padded")

@@ -74,6 +74,11 @@ func pointwiseCases() []graphtest.Case {
 		{"neg", (*builder).Neg, func(x float64) float64 { return -x }, nil},
 		{"scale", func(b *builder, x *node) *node { return b.Scale(x, 2.5) }, func(x float64) float64 { return 2.5 * x }, nil},
 		{"affine", func(b *builder, x *node) *node { return b.Affine(x, -3, 0.5) }, func(x float64) float64 { return -3*x + 0.5 }, nil},
+		{"pow 0", func(b *builder, x *node) *node { return b.Pow(x, 0) }, func(float64) float64 { return 1 }, nil},
+		{"pow 7", func(b *builder, x *node) *node { return b.Pow(x, 7) }, func(x float64) float64 { return math.Pow(x, 7) }, nil},
+		{"pow -3", func(b *builder, x *node) *node { return b.Pow(x, -3) }, func(x float64) float64 { return math.Pow(x, -3) }, awayFromKink},
+		{"pow 2.5", func(b *builder, x *node) *node { return b.Pow(x, 2.5) }, func(x float64) float64 { return math.Pow(x, 2.5) }, positive},
+		{"pow -0.75", func(b *builder, x *node) *node { return b.Pow(x, -0.75) }, func(x float64) float64 { return math.Pow(x, -0.75) }, positive},
 		{"shift", func(b *builder, x *node) *node { return b.Affine(x, 1, 0.5) }, func(x float64) float64 { return x + 0.5 }, nil},
 	}
 	var cases []graphtest.Case
@@ -244,10 +249,10 @@ func reduceCases() []graphtest.Case {
 				out := make([]float64, len(in[0]))
 				for i := range out {
 					sum := 0.0
-					for j := i - i%n; j < i-i%n+n; j++ {
-						sum += math.Exp(in[0][j])
+					for _, x := range in[0][i-i%n : i-i%n+n] {
+						sum += math.Exp(x - in[0][i])
 					}
-					out[i] = in[0][i] - math.Log(sum)
+					out[i] = -math.Log(sum)
 				}
 				return out
 			},

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -183,4 +184,34 @@ func TestPadInfinite(t *testing.T) {
 			constant("n", integersOf(0, 0, 0, 1, 0, 0, 1, 0)).constant("c", floatsOf(low))
 		checkExact(t, []exact{{"a pool", g, []int{1, 1, 3}, []float64{-7, -5, -6}, []float64{-7, -5}, []float64{1, 1, 0}}})
 	}
+}
+
+// TestPow: powers by whole exponents of any numbers, and by others of numbers from 0 on.
+func TestPow(t *testing.T) {
+	x := []float64{-2, -1, 0, 2}
+	whole := func(p float64) exact {
+		c := exact{fmt.Sprint("exponent ", p), one("Pow", nil, floatsOf(p)), []int{4}, x, nil, nil}
+		for _, v := range x {
+			c.y = append(c.y, math.Pow(v, p))
+			c.slope = append(c.slope, p*math.Pow(v, p-1))
+		}
+		return c
+	}
+	for _, p := range []float64{0, 1, 2, 3, 7, 8, 9, 13, 64, 101} {
+		c := whole(p)
+		if p == 0 {
+			c.slope = []float64{0, 0, 0, 0}
+		}
+		checkExact(t, []exact{c})
+	}
+	for _, p := range []float64{-1, -2, -9} {
+		c := whole(p)
+		c.x, c.y, c.slope = []float64{-2, -1, 1, 2}, []float64{math.Pow(-2, p), math.Pow(-1, p), 1, math.Pow(2, p)}, []float64{p * math.Pow(-2, p-1), p * math.Pow(-1, p-1), p, p * math.Pow(2, p-1)}
+		checkExact(t, []exact{c})
+	}
+	checkExact(t, []exact{
+		{"exponent 1.5 at 0", one("Pow", nil, floatsOf(1.5)), []int{2}, []float64{0, 1}, []float64{0, 1}, []float64{0, 1.5}},
+		{"exponent 2.5 at 0", one("Pow", nil, floatsOf(2.5)), []int{2}, []float64{0, 1}, []float64{0, 1}, []float64{0, 2.5}},
+		{"exponent 1.3 of a number below 0", one("Pow", nil, floatsOf(1.3)), []int{2}, []float64{-1, 1}, []float64{math.NaN(), 1}, nil},
+	})
 }

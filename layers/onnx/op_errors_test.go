@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ var opErrors = []opError{
 	{one("Add", nil, weights(4)), []int{3}, "(Add, opset 18): "},
 	{one("Pow", nil, weights(1)), []int{3}, "input 2 depends on the examples or the weights, expected a constant"},
 	{one("Pow", nil, floatsOf(1, 2)), []int{3}, "an exponent of shape [2], expected one number"},
+	{one("Pow", nil, floatsOf(math.Inf(1))), []int{3}, "a power of +Inf"},
 	{one("Clip", nil, floatsOf(1, 2)), []int{3}, "a bound of shape [2], expected one number"},
 	{one("Softmax", attributes{"axis": whole(2)}), []int{3}, "axis 2 of 2"},
 	{one("Softmax", attributes{"axis": whole(-3)}).with(12), []int{3}, "axis -3 of 2"},

@@ -157,23 +157,7 @@ func pow(c *call) []value {
 	if c.constant() {
 		return hosts(c.zip(c.host(0), c.host(1), c.host(0).whole, math.Pow))
 	}
-	return nodes(c.made(power(c.b, c.node(0), c.number(1, "an exponent"))))
-}
-
-func power(b *graph.Builder, x *graph.Node, p float64) *graph.Node {
-	switch {
-	case p < 0:
-		return reciprocal(b, power(b, x, -p))
-	case p == 0.5:
-		return b.Sqrt(x)
-	case p == 1:
-		return b.Scale(x, 1)
-	case p == 2:
-		return b.Square(x)
-	case p == math.Trunc(p) && p > 2 && p <= 8:
-		return b.Mul(power(b, x, p-1), x)
-	}
-	return b.Exp(b.Scale(b.Log(x), p))
+	return nodes(c.made(c.b.Pow(c.node(0), c.number(1, "an exponent"))))
 }
 
 // several joins any number of values.

@@ -159,5 +159,5 @@ func localResponse(c *call) []value {
 	flat := c.b.Reshape(c.b.Square(x), s[0], s[1], product(s[2:]))
 	sums := c.b.Transpose(c.b.MatMul(c.b.Transpose(flat, 0, 2, 1), near, false, true), 0, 2, 1)
 	base := c.b.Affine(c.b.Reshape(sums, s...), c.float("alpha", 1e-4)/float64(size), c.float("bias", 1))
-	return nodes(c.made(c.b.Mul(x, power(c.b, base, -c.float("beta", 0.75)))))
+	return nodes(c.made(c.b.Mul(x, c.b.Pow(base, -c.float("beta", 0.75)))))
 }

@@ -286,7 +286,7 @@ func (p *pickle) object(op byte) {
 		kind, ok1 := id[1].(global)
 		key, ok2 := id[2].(string)
 		if _, known := kinds[kind]; !known || !ok1 || !ok2 {
-			p.failf("data of type %.100q, expected a storage of PyTorch", id[1])
+			p.failf("data of a %T, expected a storage of PyTorch", id[1]) // not the value: tuples that hold each other twice grow without end
 		}
 		p.push(storage{kind, key})
 	}

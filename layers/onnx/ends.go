@@ -209,7 +209,7 @@ func (r *reader) outputs(g fields) error {
 		all = append(all, v.text(1))
 	}
 	chosen := r.o.Outputs
-	if chosen == nil {
+	if len(chosen) == 0 {
 		if chosen = all; len(all) != 1 && (r.o.Half == AllOutputs || len(all) != 2) {
 			return fmt.Errorf("%d outputs %.200q, expected one; choose with --output", len(all), all)
 		}

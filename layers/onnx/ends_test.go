@@ -31,6 +31,7 @@ func TestOutputs(t *testing.T) {
 	path := filepath.Join("testdata", "gallery", "variance.onnx")
 	for want, o := range map[string]Options{
 		`2 outputs ["mean" "log_variance"], expected one; choose with --output`: {},
+		`2 outputs ["mean" "log_variance"], expected one`:                       {Outputs: []string{}},
 		`output "median", expected different ones of ["mean" "log_variance"]`:   {Outputs: []string{"median"}},
 		`output "mean", expected different ones`:                                {Outputs: []string{"mean", "mean"}},
 	} {

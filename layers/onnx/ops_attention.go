@@ -127,6 +127,9 @@ func (c *call) angles(i, size int) *graph.Node {
 		if at.host == nil {
 			c.failf("places that depend on the input are not supported")
 		}
+		if len(v.shape()) != 2 {
+			c.failf("angles of shape %v, expected [places,%d]", v.shape(), size/2)
+		}
 		v = c.reshaped(c.taken(v, 0, at.host.ints()), slices.Concat(at.host.shape, v.shape()[1:]))[0]
 	}
 	s := v.shape()

@@ -140,6 +140,9 @@ func (c *call) picked(x, ones *graph.Node) *graph.Node {
 func gatherND(c *call) []value {
 	v, at := c.value(0), c.value(1)
 	s, n := at.shape(), len(v.shape())
+	if len(s) == 0 {
+		c.failf("places of shape %v, expected a list", s)
+	}
 	depth := s[len(s)-1]
 	if c.int("batch_dims", 0) == 1 && depth == 1 && n >= 2 {
 		x, _ := c.lastAxis(value{node: c.asNode(v)}, 1) // [B, ..., T]

@@ -114,7 +114,7 @@ func (c *call) batchFirst(v value) *graph.Node {
 		c.failf("shape %v, expected [S,B,...]", v.shape())
 	}
 	perm[0], perm[1] = 1, 0
-	return c.transposed(v, perm)[0].node
+	return c.asNode(c.transposed(v, perm)[0])
 }
 
 // direction returns the part of an input that belongs to direction d, with a shape.

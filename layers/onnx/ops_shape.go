@@ -371,6 +371,9 @@ func split(c *call) []value {
 		out = append(out, c.part(v, axis, from, s, 1))
 		from += s
 	}
+	if from != n {
+		c.failf("parts %v of an axis of %d", sizes, n)
+	}
 	return out
 }
 
@@ -501,7 +504,7 @@ func trilu(c *call) []value {
 func depthToSpace(c *call) []value {
 	x, k := c.node(0), c.int("blocksize", 1)
 	s := x.Shape()
-	if len(s) != 4 || k < 1 || s[1]%(k*k) != 0 {
+	if len(s) != 4 || k < 1 || k > s[1] || s[1]%(k*k) != 0 {
 		c.failf("shape %v in blocks of %d", s, k)
 	}
 	split, perm := []int{s[0], k, k, s[1] / (k * k), s[2], s[3]}, []int{0, 3, 4, 1, 5, 2}

@@ -109,7 +109,7 @@ func (r *reader) makes(name string) (n Node, ok bool) {
 		if at < 0 {
 			return n, false
 		}
-		if n = r.Nodes[at]; n.Op != "Identity" {
+		if n = r.Nodes[at]; n.Op != "Identity" || len(n.Inputs) == 0 {
 			return n, true
 		}
 		name = n.Inputs[0]

@@ -64,6 +64,14 @@ func wide(a *tensor.Dense) *tensor.Dense {
 	return graph.Convert(a, tensor.Float64)
 }
 
+// TestPlacesOfNothing: a copy of nothing at the end of a damaged file is refused.
+func TestPlacesOfNothing(t *testing.T) {
+	_, err := decodePlaces(modelOf(graphOf([]message{nodeProto("Identity", nil, []string{"y"})})), "", Options{})
+	if err == nil || !strings.Contains(err.Error(), "is not that of one dense layer") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestPlacesRefusals: a network without a last layer at each place is refused in one line.
 func TestPlacesRefusals(t *testing.T) {
 	for name, want := range map[string]string{

@@ -37,6 +37,9 @@ func init() {
 		return []*graph.Node{b.Slice(in[0], 1, 0, 1), b.Slice(in[0], 1, 1, 2)}, nil
 	})
 	onnx.Register("Nothing", func(*graph.Builder, onnx.Node, []*graph.Node) ([]*graph.Node, error) { return nil, nil })
+	onnx.Register("Broken", func(b *graph.Builder, _ onnx.Node, in []*graph.Node) ([]*graph.Node, error) {
+		return in[:len(in)+cap(in)], nil
+	})
 	onnx.Register("Misfit", func(b *graph.Builder, _ onnx.Node, in []*graph.Node) ([]*graph.Node, error) {
 		return []*graph.Node{b.Reshape(in[0], 7, 7)}, nil
 	})
@@ -126,10 +129,11 @@ func TestRegisteredErrors(t *testing.T) {
 		return onnx.Graph{Opset: 17, Input: "x", Output: "y", Nodes: []onnx.Node{{Op: op, Inputs: []string{"x"}, Outputs: []string{"y"}}}}
 	}
 	for want, g := range map[string]onnx.Graph{
-		`node 2 "y" (com.example::Swish, opset 17): the attribute beta is missing`: without,
-		`node 1 "y" (Nothing, opset 17): the operator gives no output`:             one("Nothing"),
-		`node 1 "y" (Misfit, opset 17): graph: `:                                   one("Misfit"),
-		`node 1 "y" (com.example::Gone, opset 17): this operator is not supported`: one("com.example::Gone"),
+		`node 2 "y" (com.example::Swish, opset 17): the attribute beta is missing`:                         without,
+		`node 1 "y" (Nothing, opset 17): the operator gives no output`:                                     one("Nothing"),
+		`node 1 "y" (Misfit, opset 17): graph: `:                                                           one("Misfit"),
+		`node 1 "y" (Broken, opset 17): the operator broke off: "runtime error: slice bounds out of range`: one("Broken"),
+		`node 1 "y" (com.example::Gone, opset 17): this operator is not supported`:                         one("com.example::Gone"),
 	} {
 		_, err := layers.OutputShape(layers.Layers{g}, 2)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -123,7 +123,8 @@ type call struct {
 	err          error          // the error that ended the operator
 }
 
-// do carries the operator out. A helper that fails panics with errStop, which do recovers.
+// do carries the operator out. A helper that fails panics with errStop, which do recovers. What else breaks off, at a damaged file, is
+// an error, too.
 func (c *call) do() (out []value, err error) {
 	defer func() {
 		switch r := recover(); r {
@@ -131,7 +132,7 @@ func (c *call) do() (out []value, err error) {
 		case errStop:
 			out, err = nil, c.err
 		default:
-			panic(r)
+			out, err = nil, fmt.Errorf("the operator broke off: %.200q", fmt.Sprint(r))
 		}
 	}()
 	out = operators[c.Op](c)

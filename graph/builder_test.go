@@ -340,7 +340,8 @@ func TestConstants(t *testing.T) {
 		if !math.Signbit(got[4][0]) {
 			t.Error("−0 was merged with 0")
 		}
-		if b.Const("nan", []float64{math.NaN()}, 1) != b.Const("nan", []float64{math.NaN()}, 1) || b.Err() != nil {
+		nan := b.Const("nan", []float64{math.NaN()}, 1)
+		if b.Const("nan", []float64{math.NaN()}, 1) != nan || b.Err() != nil {
 			t.Errorf("a constant that is no number has two nodes, error %v", b.Err())
 		}
 	}

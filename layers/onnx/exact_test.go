@@ -130,7 +130,7 @@ func TestRest(t *testing.T) {
 		{"of a negative number", one("Mod", nil, floatsOf(-3)), []int{4}, x, []float64{-2, -1, 0, -1.5}, []float64{1, 1, 1, 1}},
 		{"fmod of a positive number", one("Mod", whole, floatsOf(3)), []int{4}, x, []float64{-2, 2, 0, 1.5}, []float64{1, 1, 1, 1}},
 		{"fmod of a negative number", one("Mod", whole, floatsOf(-3)), []int{4}, x, []float64{-2, 2, 0, 1.5}, []float64{1, 1, 1, 1}},
-		{"a half of the rest of constants", chain(nodeOf("Mod", whole, "m", "c", "d"), nodeOf("Div", nil, "h", "m", "e"), nodeOf("Add", nil, "y", "x", "h")).constant("c", floatsOf(7)).constant("d", floatsOf(4)).constant("e", floatsOf(2)), []int{1}, []float64{0}, []float64{1.5}, nil},
+		{"a quotient of constant rests", chain(nodeOf("Mod", whole, "m", "c", "d"), nodeOf("Mod", whole, "n", "e", "d"), nodeOf("Div", nil, "q", "m", "n"), nodeOf("Add", nil, "y", "x", "q")).constant("c", floatsOf(7)).constant("d", floatsOf(4)).constant("e", floatsOf(6)), []int{1}, []float64{0}, []float64{1.5}, nil},
 		{"fmod of constants", constantNode("Mod", whole, floatsOf(-5, 5, -6, 7.5), floatsOf(3)), []int{4}, []float64{0, 0, 0, 0}, []float64{-2, 2, 0, 1.5}, nil},
 	})
 }

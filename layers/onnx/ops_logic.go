@@ -43,10 +43,10 @@ func mod(c *call) []value {
 	if c.int("fmod", 0) != 0 {
 		rounded, plain = truncate, math.Trunc
 	}
-	return compare(func(b *graph.Builder, x, y *graph.Node) *graph.Node {
+	rest := func(b *graph.Builder, x, y *graph.Node) *graph.Node {
 		return b.Sub(x, b.Mul(y, rounded(b, b.Div(x, y))))
-	},
-		func(x, y float64) float64 { return x - y*plain(x/y) })(c)
+	}
+	return pairs(rest, func(x, y float64) float64 { return x - y*plain(x/y) })(c)
 }
 
 func truth(b bool) float64 {

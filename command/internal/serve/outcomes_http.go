@@ -96,21 +96,22 @@ func (o *outcomes) byID(list []map[string]json.RawMessage) (out []outcome, err e
 	return out, nil
 }
 
-// labelOf reads the label of a row of an earlier request.
+// labelOf reads the label of a row of an earlier request. Without a number it is the first row. The numbers are pointers, because
+// Unmarshal takes null for 0.
 func labelOf(i int, object map[string]json.RawMessage) (id string, t target, err error) {
-	var line struct {
+	line := struct {
 		ID     string   `json:"id"`
-		Row    int      `json:"row"`
+		Row    *int     `json:"row"`
 		Target *float64 `json:"target"`
-	}
+	}{Row: new(int)}
 	raw, err := json.Marshal(object)
 	if err == nil {
 		err = json.Unmarshal(raw, &line)
 	}
-	if err != nil || line.ID == "" || line.Target == nil {
+	if err != nil || line.ID == "" || line.Row == nil || line.Target == nil {
 		return "", t, fmt.Errorf("outcome %d (counting from 0): expected the id of a request, a row and a target: %w", i, errors.Join(err))
 	}
-	return line.ID, target{i, line.Row, *line.Target}, nil
+	return line.ID, target{i, *line.Row, *line.Target}, nil
 }
 
 // prediction returns the predictions of a request, and whether the row has its label already.
@@ -127,10 +128,11 @@ func (s *Server) byRow(q *request, list []map[string]json.RawMessage) ([]outcome
 	var rows []json.RawMessage
 	targets := make([]target, len(list))
 	for i, object := range list {
-		targets[i] = target{at: i, row: i}
-		if err := json.Unmarshal(object[name], &targets[i].y); err != nil {
+		var y *float64 // nil for null
+		if err := json.Unmarshal(object[name], &y); err != nil || y == nil {
 			return nil, fmt.Errorf("outcome %d (counting from 0): expected a number %q, or the id of a request", i, name)
 		}
+		targets[i] = target{at: i, row: i, y: *y}
 		raw, err := json.Marshal(object)
 		if err != nil {
 			return nil, err

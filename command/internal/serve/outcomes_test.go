@@ -76,17 +76,25 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("%d lines, error %v", strings.Count(string(text), "\n"), err)
 	}
 	for path, want := range map[string]string{
-		`numbers/outcomes [{"id":"other","row":0,"target":4}]`: "no prediction of the request",
-		`numbers/outcomes [{"id":"mine","row":2,"target":4}]`:  "row 2 of a request with 2 rows",
-		`numbers/outcomes [{"id":"mine","row":0}]`:             "expected the id of a request, a row and a target",
-		`numbers/outcomes [{"a":1,"b":2}]`:                     "expected a number",
-		`numbers/outcomes []`:                                  "expected JSON",
-		`classes/outcomes [{"a":1,"b":2,"kind":1}]`:            "takes no outcomes",
+		`numbers/outcomes [{"id":"other","row":0,"target":4}]`:          "no prediction of the request",
+		`numbers/outcomes [{"id":"mine","row":2,"target":4}]`:           "row 2 of a request with 2 rows",
+		`numbers/outcomes [{"id":"mine","row":0}]`:                      "expected the id of a request, a row and a target",
+		`numbers/outcomes [{"id":"mine","row":0,"target":null}]`:        "expected the id of a request, a row and a target",
+		`numbers/outcomes [{"id":"mine","row":null,"target":4}]`:        "expected the id of a request, a row and a target",
+		`numbers/outcomes [{"a":1,"b":2}]`:                              "expected a number",
+		`numbers/outcomes [{"a":1,"b":2,"y":3},{"a":1,"b":2,"y":null}]`: "outcome 1 (counting from 0): expected a number \\\"y\\\"",
+		`numbers/outcomes [{"a":null,"b":2,"y":3}]`:                     "expected a number, found",
+		`numbers/outcomes [null]`:                                       "expected a number",
+		`numbers/outcomes []`:                                           "expected JSON",
+		`classes/outcomes [{"a":1,"b":2,"kind":1}]`:                     "takes no outcomes",
 	} {
 		to, body, _ := strings.Cut(path, " ")
 		if a, got := r.send(http.MethodPost, "/models/"+to, "application/json", []byte(body)); a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(string(got), want) {
 			t.Errorf("%s: status %d, %s", path, a.StatusCode, got)
 		}
+	}
+	if s := r.Server.models[0].current.outcomes.state(); s.Labels != 202 || s.Limit != now.Limit {
+		t.Errorf("after outcomes that were refused: %+v, expected %+v", s, now)
 	}
 }
 

@@ -118,7 +118,7 @@ func (o *outcomes) write(head, rest []byte) error {
 func readHead(text []byte) (h logHead, rest []byte, err error) {
 	line, rest, ok := bytes.Cut(text, []byte("\n"))
 	if err = json.Unmarshal(line, &h); err != nil || !ok || h.Online == nil || h.Labels < 0 || len(h.Last) > coverageWindow {
-		return h, nil, fmt.Errorf("1: expected the first line of a file of labels of valla serve: %w", errors.Join(err))
+		return h, nil, because(err, "1: expected the first line of a file of labels of valla serve")
 	}
 	return h, rest, nil
 }

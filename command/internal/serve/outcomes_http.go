@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -54,7 +53,7 @@ func (q *request) outcomeList(most int) (list []map[string]json.RawMessage, err 
 	}
 	switch {
 	case err != nil || len(rows.Rows) == 0:
-		return nil, fmt.Errorf(`expected JSON, [{"id": "…", "row": 0, "target": 1.5}, …] or rows with the columns and the target: %w`, errors.Join(err))
+		return nil, because(err, `expected JSON, [{"id": "…", "row": 0, "target": 1.5}, …] or rows with the columns and the target`)
 	case len(rows.Rows) > most:
 		return nil, tooMany(len(rows.Rows), most)
 	}
@@ -109,7 +108,7 @@ func labelOf(i int, object map[string]json.RawMessage) (id string, t target, err
 		err = json.Unmarshal(raw, &line)
 	}
 	if err != nil || line.ID == "" || line.Row == nil || line.Target == nil {
-		return "", t, fmt.Errorf("outcome %d (counting from 0): expected the id of a request, a row and a target: %w", i, errors.Join(err))
+		return "", t, because(err, fmt.Sprintf("outcome %d (counting from 0): expected the id of a request, a row and a target", i))
 	}
 	return line.ID, target{i, *line.Row, *line.Target}, nil
 }

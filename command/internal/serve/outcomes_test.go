@@ -89,7 +89,7 @@ func TestOutcomes(t *testing.T) {
 		`classes/outcomes [{"a":1,"b":2,"kind":1}]`:                     "takes no outcomes",
 	} {
 		to, body, _ := strings.Cut(path, " ")
-		if a, got := r.send(http.MethodPost, "/models/"+to, "application/json", []byte(body)); a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(string(got), want) {
+		if a, got := r.send(http.MethodPost, "/models/"+to, "application/json", []byte(body)); a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(string(got), want) || strings.Contains(string(got), "%!") {
 			t.Errorf("%s: status %d, %s", path, a.StatusCode, got)
 		}
 	}
@@ -154,6 +154,12 @@ func TestOutcomesStay(t *testing.T) {
 			t.Errorf("after %q and another label: %+v, error %v", tail, o, err)
 		}
 		o.close()
+	}
+	for _, bad := range []string{"{}\n", "null\n", "x\n", ""} {
+		put(t, path, []byte(bad))
+		if _, err := open(); err == nil || !strings.Contains(err.Error(), "line 1: expected the first line") || strings.Contains(err.Error(), "%!") {
+			t.Errorf("%q: error %v", bad, err)
+		}
 	}
 	for _, bad := range []string{"x\n", `{"score":-1}` + "\n", `{"score":null}x` + "\n"} {
 		put(t, path, append(whole[:len(whole):len(whole)], bad...))

@@ -61,3 +61,11 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 	fail(w, status, message)
 }
+
+// because returns an error with a text and its cause, which may be nil.
+func because(cause error, text string) error {
+	if cause == nil {
+		return errors.New(text)
+	}
+	return fmt.Errorf("%s: %w", text, cause)
+}

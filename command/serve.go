@@ -88,7 +88,7 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for other requests")
 	f.StringVar(&c.o.Outcomes, "outcomes", "", "`FOLDER` for labels that come back, by which intervals adapt (default none)")
 	f.Float64Var(&c.o.OutcomeLevel, "outcome-level", 0.95, "`PROBABILITY` of the intervals that adapt")
-	f.IntVar(&c.o.OutcomeRows, "outcome-rows", 100_000, "`NUMBER` of the last labels that are kept on the disk, at most twice as many, and of predicted rows that wait for labels")
+	f.IntVar(&c.o.OutcomeRows, "outcome-rows", 100_000, "`NUMBER` of the last labels of a version that are kept on the disk, at most twice as many, and of its predicted rows that wait for labels")
 	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two checks of the files; below 0 means never")
 	f.Var(&c.memory, "memory", "memory for compiled predictions of a model (default a quarter of the free memory, at most 1 GiB)")
 	f.StringVar(&c.tokenFile, "token-file", "", "`FILE` of tokens, one of which clients must send")

@@ -26,6 +26,7 @@ type version struct {
 	queue   *queue           // requests to this version
 
 	outcomes *outcomes      // labels that come back; nil: none do
+	former   *outcomes      // labels of the version before, for the rows that it has predicted; nil: none
 	drift    *drift         // inputs of predicted rows; nil: not counted
 	familiar *drift         // epistemic variances of predicted rows; nil: not counted
 	output   *outputDrift   // predictions; nil: not counted
@@ -85,12 +86,24 @@ func (v *version) try(ctx context.Context) error {
 	return v.predict.Predict(ctx, row, &p)
 }
 
-// close waits until no request holds the version, and closes its queue. A nil version has nothing to close.
+// close waits until no request holds the version, and closes its queue and the labels that only it has used. A nil version has nothing
+// to close.
 func (v *version) close() {
 	if v != nil {
 		v.inflight.Wait()
 		v.queue.close()
+		v.outcomes.release()
+		v.former.release()
 	}
+}
+
+// before returns the labels of the version before a version with the given hash that comes after v. Where this has the file of v again, it
+// is the version before v.
+func (v *version) before(hash string) *outcomes {
+	if v.hash == hash {
+		return v.former
+	}
+	return v.outcomes
 }
 
 // hashOf returns the first 16 hexadecimal digits of the SHA-256 sum of the file at path.
@@ -111,9 +124,9 @@ type hosted struct {
 	mu      sync.RWMutex // guards current
 	current *version     // version that answers; nil if none is loaded
 
-	reload   sync.Mutex           // held while the file is read
-	outcomes map[string]*outcomes // labels of the versions so far, by their hashes
-	seen     stamp                // stamp of the file at the last attempt to read it
+	reload sync.Mutex // held while the file is read
+	books  *books     // labels of the versions in use
+	seen   stamp      // stamp of the file at the last attempt to read it
 }
 
 // acquire returns the present version, which stays open until the caller releases it, or nil if no

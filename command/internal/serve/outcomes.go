@@ -30,6 +30,8 @@ type outcomes struct {
 	days     []day                // last days that had labels
 	train    *drift               // bins of the inputs; nil: not known
 	recent   recent               // predictions that wait for their labels
+	books    *books               // labels of all versions in use
+	users    int                  // versions that use the labels, guarded by the books
 }
 
 // labelled is a row of a request.

@@ -20,16 +20,16 @@ func (s *Server) outcomes(q *request) error {
 	if err != nil {
 		return err
 	}
-	var lines []outcome
+	var lines map[*outcomes][]outcome
 	if _, ok := list[0]["id"]; ok {
-		lines, err = o.byID(list)
+		lines, err = q.version.byID(list)
 	} else {
 		lines, err = s.byRow(q, list)
 	}
 	if err != nil {
 		return err
 	}
-	added, err := o.add(lines)
+	added, err := q.version.addOutcomes(lines)
 	if err != nil {
 		return err
 	}
@@ -38,6 +38,20 @@ func (s *Server) outcomes(q *request) error {
 	s.o.metrics.outcome(q.name, now, added)
 	reply(q.w, now)
 	return nil
+}
+
+// addOutcomes adds outcomes to the labels of this version and of the one before, and returns the number of new ones.
+func (v *version) addOutcomes(lines map[*outcomes][]outcome) (added int, err error) {
+	for _, o := range []*outcomes{v.outcomes, v.former} {
+		if len(lines[o]) == 0 {
+			continue
+		}
+		n, err := o.add(lines[o])
+		if added += n; err != nil {
+			return added, err
+		}
+	}
+	return added, nil
 }
 
 // outcomeList reads the objects of a request with outcomes.
@@ -60,37 +74,46 @@ func (q *request) outcomeList(most int) (list []map[string]json.RawMessage, err 
 	return rows.Rows, nil
 }
 
-// byID returns the outcomes of rows of earlier requests, without those whose label has come. Of two labels for one row the first counts.
-func (o *outcomes) byID(list []map[string]json.RawMessage) (out []outcome, err error) {
-	var ids []string
-	targets, requests, seen := map[string][]target{}, map[string]kept{}, map[labelled]bool{}
+// predicted is a request that a version has predicted.
+type predicted struct {
+	by *outcomes // labels of the version
+	id string    // id of the request
+}
+
+// byID returns the outcomes of rows of earlier requests, without those whose label has come. Of two labels for one row the first counts. The outcome
+// of a row belongs to the version that has predicted it.
+func (v *version) byID(list []map[string]json.RawMessage) (out map[*outcomes][]outcome, err error) {
+	var all []predicted
+	targets, requests, seen := map[predicted][]target{}, map[predicted]kept{}, map[labelled]bool{}
 	for i, object := range list {
 		id, t, err := labelOf(i, object)
 		if err != nil {
 			return nil, err
 		}
 		key := labelled{id, t.row}
-		k, ok, known := o.prediction(key)
+		by, k, known := v.prediction(key)
 		switch {
 		case known || seen[key]:
 			continue
-		case !ok:
+		case by == nil:
 			return nil, &refusal{http.StatusNotFound, fmt.Sprintf("outcome %d (counting from 0): no prediction of the request %q is kept: send the row with its columns", i, short(id))}
 		case t.row < 0 || t.row >= k.p.N():
 			return nil, fmt.Errorf("outcome %d (counting from 0): row %d of a request with %d rows", i, t.row, k.p.N())
 		}
 		seen[key] = true
-		if targets[id] == nil {
-			ids = append(ids, id)
+		request := predicted{by, id}
+		if targets[request] == nil {
+			all = append(all, request)
 		}
-		targets[id], requests[id] = append(targets[id], t), k
+		targets[request], requests[request] = append(targets[request], t), k
 	}
-	for _, id := range ids {
-		lines, err := o.judged(id, requests[id], targets[id])
+	out = map[*outcomes][]outcome{}
+	for _, request := range all {
+		lines, err := request.by.judged(request.id, requests[request], targets[request])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, lines...)
+		out[request.by] = append(out[request.by], lines...)
 	}
 	return out, nil
 }
@@ -113,6 +136,20 @@ func labelOf(i int, object map[string]json.RawMessage) (id string, t target, err
 	return line.ID, target{i, *line.Row, *line.Target}, nil
 }
 
+// prediction returns the predictions of a request and the labels of the version that has made them, this one or the one before, nil
+// if neither has; and whether the row has its label already.
+func (v *version) prediction(row labelled) (by *outcomes, k kept, known bool) {
+	for _, o := range []*outcomes{v.outcomes, v.former} {
+		if o == nil {
+			continue
+		}
+		if k, ok, known := o.prediction(row); ok || known {
+			return o, k, known
+		}
+	}
+	return nil, kept{}, false
+}
+
 // prediction returns the predictions of a request, and whether the row has its label already.
 func (o *outcomes) prediction(row labelled) (k kept, ok, known bool) {
 	o.mu.Lock()
@@ -121,8 +158,8 @@ func (o *outcomes) prediction(row labelled) (k kept, ok, known bool) {
 	return k, ok, o.known[row]
 }
 
-// byRow predicts rows and returns their outcomes.
-func (s *Server) byRow(q *request, list []map[string]json.RawMessage) ([]outcome, error) {
+// byRow predicts rows and returns their outcomes, which belong to the present version.
+func (s *Server) byRow(q *request, list []map[string]json.RawMessage) (map[*outcomes][]outcome, error) {
 	name := q.model.Task.Targets()[0]
 	var rows []json.RawMessage
 	targets := make([]target, len(list))
@@ -146,9 +183,10 @@ func (s *Server) byRow(q *request, list []map[string]json.RawMessage) ([]outcome
 	if err != nil {
 		return nil, err
 	}
-	lines, err := q.version.outcomes.judged("", kept{a.p, in.x}, targets)
+	by := q.version.outcomes
+	lines, err := by.judged("", kept{a.p, in.x}, targets)
 	for i := range lines {
 		lines[i].Row = 0
 	}
-	return lines, err
+	return map[*outcomes][]outcome{by: lines}, err
 }

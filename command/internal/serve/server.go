@@ -40,7 +40,7 @@ func New(o Options) (*Server, error) {
 		if m.Name == "" || !utf8.ValidString(m.Name) || slices.ContainsFunc(s.models, func(h *hosted) bool { return h.name == m.Name }) {
 			return nil, fmt.Errorf("serve: %s: two models are called %q, or that is no name: expected different names in UTF-8", m.Path, m.Name)
 		}
-		h := &hosted{name: m.Name, path: m.Path, room: make(chan struct{}, o.Queue)}
+		h := &hosted{name: m.Name, path: m.Path, books: newBooks(), room: make(chan struct{}, o.Queue)}
 		s.models = append(s.models, h)
 		o.metrics.queue(h)
 	}
@@ -75,9 +75,6 @@ func (s *Server) Close() {
 	s.work.Wait()
 	for _, h := range s.models {
 		h.swap(nil).close()
-		for _, o := range h.outcomes {
-			o.close()
-		}
 	}
 }
 
@@ -166,16 +163,13 @@ func (s *Server) collect(h *hosted, v *version) (err error) {
 	if !adapts(v.model) {
 		return nil
 	}
-	if h.outcomes == nil {
-		h.outcomes = map[string]*outcomes{}
+	if v.outcomes, err = h.books.open(v, s.o); err != nil {
+		return err
 	}
-	if h.outcomes[v.hash] == nil {
-		if h.outcomes[v.hash], err = openOutcomes(v, s.o); err != nil {
-			delete(h.outcomes, v.hash)
-			return err
-		}
+	if before := h.acquire(); before != nil {
+		v.former = h.books.share(before.before(v.hash))
+		before.release()
 	}
-	v.outcomes = h.outcomes[v.hash]
 	s.o.metrics.outcome(v.name, v.outcomes.state(), 0)
 	return nil
 }

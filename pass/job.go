@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
@@ -171,8 +172,11 @@ func (j *Job) key() string {
 }
 
 // Join writes the job to the folder dir, and makes the folder if there is none. A folder that has
-// another job already is an error.
+// another job already is an error, and so is one whose rows or model the pass would replace.
 func (j *Job) Join(dir string) error {
+	if err := j.spares(dir); err != nil {
+		return err
+	}
 	there, err := read(dir)
 	switch {
 	case err == nil:
@@ -187,6 +191,22 @@ func (j *Job) Join(dir string) error {
 		return err
 	}
 	return writeJSON(filepath.Join(dir, jobFile), j)
+}
+
+// spares returns an error if the files of the pass in the folder dir would replace the model or a file of rows.
+func (j *Job) spares(dir string) error {
+	to, err := os.Stat(dir)
+	if err != nil {
+		return nil // nothing is there
+	}
+	for _, f := range append(slices.Clone(j.Data), File{Path: j.Model}) {
+		from, err := os.Stat(filepath.Dir(f.Path))
+		base := filepath.Base(f.Path)
+		if err == nil && os.SameFile(from, to) && (base == jobFile || base == manifest || strings.HasPrefix(base, "part-")) {
+			return settings.Errorf("%s: the pass would replace it, take another folder than %s", f.Path, dir)
+		}
+	}
+	return nil
 }
 
 // Load returns the job in the folder dir. Files of rows that have changed since the job began are

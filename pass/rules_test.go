@@ -101,6 +101,22 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
+// TestKept: a job does not join a folder where its files would replace its own rows or its model.
+func TestKept(t *testing.T) {
+	dir := t.TempDir()
+	for name, kept := range map[string]bool{"part-000000.csv": false, "part-000001.json": false, "job.json": false, "manifest.json": false, "new.csv": true} {
+		for _, j := range []*Job{{Data: []File{{Path: filepath.Join(dir, name)}}}, {Model: dir + "/./" + name}} {
+			err := j.Join(dir)
+			if kept != (err == nil) || !kept && !strings.Contains(err.Error(), name+": the pass would replace it, take another folder than "+dir) {
+				t.Errorf("%s: error %v", name, err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, jobFile)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestUnchanged: a file that grows, or that is gone, is an error.
 func TestUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csv")

@@ -70,7 +70,7 @@ func (c *acquireCommand) run(cmd *cobra.Command, args []string) error {
 		return settings.Errorf("--out %s, expected a file called .csv", c.out)
 	}
 	if c.out != "" {
-		if err := checkOut("--out", c.out, args[0], c.model); err != nil {
+		if err := checkOut(cmd, "out", args); err != nil {
 			return err
 		}
 	}

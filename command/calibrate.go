@@ -110,7 +110,7 @@ func (c *calibrateCommand) newRows(cmd *cobra.Command, m *valla.Model) (*tensor.
 }
 
 func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
-	if err := checkOut("--out", c.out, args[0]); err != nil {
+	if err := checkOut(cmd, "out", args, "model"); err != nil {
 		return err
 	}
 	m, rows, err := c.open(cmd.Context(), args[0], true)

@@ -69,7 +69,7 @@ methods.`,
 }
 
 func (c *exportCommand) run(cmd *cobra.Command, args []string) error {
-	if err := checkOut("--out", c.out, args[0], c.data); err != nil {
+	if err := checkOut(cmd, "out", args); err != nil {
 		return err
 	}
 	m, err := valla.Load(args[0])

@@ -96,8 +96,7 @@ type featuresDone struct {
 
 func (c *featuresCommand) run(cmd *cobra.Command, args []string) error {
 	c.from.method = new(vallagp.Settings) // whose weights are the default, as no flag gives others
-	files := append(c.from.models(), args[0], c.from.netWeights, c.from.onnx, c.from.network.Form)
-	if err := cmp.Or(settings.Complete(c), c.from.checkWeights(), checkOut("--out", c.out, files...)); err != nil {
+	if err := cmp.Or(settings.Complete(c), c.from.checkWeights(), checkOut(cmd, "out", args)); err != nil {
 		return err
 	}
 	var model likelihood.Settings

@@ -101,7 +101,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestInterruptedBeside: Ctrl-C does not replace a model that is there.
+// TestInterruptedBeside: Ctrl-C does not replace a model that is there, nor one beside it that the fit has read.
 func TestInterruptedBeside(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to other processes")
@@ -118,6 +118,15 @@ func TestInterruptedBeside(t *testing.T) {
 	}
 	if m, err := valla.Load(filepath.Join(dir, "m.part.valla")); err != nil || m.Posterior == nil {
 		t.Errorf("the model beside it: %v", err)
+	}
+	read := readFile(t, filepath.Join(dir, "m.part.valla"))
+	r = interrupted(t, dir, "d.zip", "fit", "train.csv", "--model", "m.part.valla", "--inducing", "6", "--batch-size", "20",
+		"--iterations", "40000", "--validation", "0", "--patience", "0", "--out", "m.valla", "--checkpoint", "d.zip")
+	if r.code != 130 || !strings.HasSuffix(r.stderr, "m.part.part.valla holds the best state so far, and m.valla is as it was\n") {
+		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
+	}
+	if !bytes.Equal(read, readFile(t, filepath.Join(dir, "m.part.valla"))) {
+		t.Error("the model that the fit has read was replaced")
 	}
 }
 

@@ -209,8 +209,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if c.out == "" {
 		return settings.Errorf("required flag(s) \"out\" not set")
 	}
-	files := append(c.models(), append(args, c.netWeights, c.validationData, c.network.Form)...)
-	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(files...)); err != nil {
+	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(cmd, args)); err != nil {
 		return err
 	}
 	model, err := c.observationModel()

@@ -171,8 +171,9 @@ type work struct {
 	Resume bool   `set:"resume" help:"go on from the checkpoint, if it exists; the data and the settings must be the same"` // whether to resume
 	asJSON
 
-	checkpoint string // path of the checkpoint; "" means none
-	out        string // path of the model to write
+	checkpoint string   // path of the checkpoint; "" means none
+	out        string   // path of the model to write
+	others     []string // paths of the files that the command reads, and of the checkpoint
 }
 
 // flags defines those flags of w that are no settings.
@@ -184,14 +185,20 @@ func (w *work) flags(cmd *cobra.Command) {
 
 // check returns an error if flags contradict each other, if the output or the checkpoint cannot be
 // written, or if it would replace an input.
-func (w *work) check(inputs ...string) error {
+func (w *work) check(cmd *cobra.Command, args []string) error {
 	if w.Resume && w.checkpoint == "" {
 		return settings.Errorf("--resume needs --checkpoint")
 	}
-	if err := checkOut("--out", w.out, inputs...); err != nil || w.checkpoint == "" {
+	w.others = otherFiles(cmd, args, "out")
+	if err := checkOut(cmd, "out", args); err != nil || w.checkpoint == "" {
 		return err
 	}
-	return checkOut("--checkpoint", w.checkpoint, append(inputs, w.out)...)
+	for _, other := range otherFiles(cmd, args, "checkpoint") {
+		if of, numbered := strings.CutSuffix(strings.TrimRight(other, "0123456789"), "."); numbered && sameFile(w.checkpoint, of) { // c.2 of the second network
+			return settings.Errorf("--checkpoint %s: it would replace %s, expected another file", w.checkpoint, other)
+		}
+	}
+	return checkOut(cmd, "checkpoint", args)
 }
 
 // reading has the flags of commands that apply a model.

@@ -63,7 +63,7 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	}
 	out, kept := w.out, ""
 	if _, err := os.Stat(w.out); runErr != nil && err == nil {
-		out, kept = beside(w.out), ", and "+w.out+" is as it was"
+		out, kept = w.beside(), ", and "+w.out+" is as it was"
 	}
 	if err := m.Save(out); err != nil {
 		return errors.Join(runErr, err)

@@ -140,7 +140,7 @@ func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error 
 		return settings.Errorf("--out %s with --parts, expected a file called .csv", c.out)
 	}
 	if c.out != "" {
-		if err := checkOut("--out", c.out, append(paths, c.model)...); err != nil {
+		if err := checkOut(cmd, "out", paths); err != nil {
 			return err
 		}
 	}
@@ -204,11 +204,11 @@ func (c *mergeCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	inputs := []string{j.Model}
+	inputs := []string{args[0], j.Model}
 	for _, f := range j.Data {
 		inputs = append(inputs, f.Path)
 	}
-	if err := checkOut("--out", c.out, inputs...); err != nil {
+	if err := checkOut(cmd, "out", inputs); err != nil {
 		return err
 	}
 	m, err := j.Finish(args[0])
@@ -260,7 +260,7 @@ func (c *fitCommand) fitPasses(cmd *cobra.Command, paths []string) (err error) {
 		return settings.Errorf("--out or --validation-data with --part: they go with valla merge")
 	}
 	if c.out != "" {
-		if err := checkOut("--out", c.out, append(paths, c.model, c.validationData)...); err != nil {
+		if err := checkOut(cmd, "out", paths); err != nil {
 			return err
 		}
 	}

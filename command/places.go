@@ -43,7 +43,7 @@ place has its own probabilities. valla predict takes the features of other examp
 command makes in the same way.`,
 		Example: "  valla network places unet.onnx train.npz --out train-places.npz --head head.valla\n  valla fit train-places.npz --model head.valla --method lla --out unet.valla\n  valla network places unet.onnx new.npz --out new-places.npz\n  valla predict new-places.npz --model unet.valla",
 		Args:    cobra.ExactArgs(2),
-		RunE:    running(func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) }),
+		RunE:    running(c.run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.out, "out", "", "`FILE.npz` for the features of the places (required)")
@@ -55,14 +55,26 @@ command makes in the same way.`,
 	return cmd
 }
 
-func (c *placesCommand) run(cmd *cobra.Command, network, path string) error {
+// check returns an error if a file cannot be written, or if it would replace another one of the command.
+func (c *placesCommand) check(cmd *cobra.Command, args []string) error {
 	if c.out == "" {
 		return settings.Errorf("no --out, expected the path of an archive for the features")
 	}
-	p, err := onnx.ReadPlaces(network, c.onnx)
+	if err := checkOut(cmd, "out", args); err != nil || c.head == "" {
+		return err
+	}
+	return checkOut(cmd, "head", args)
+}
+
+func (c *placesCommand) run(cmd *cobra.Command, args []string) error {
+	if err := c.check(cmd, args); err != nil {
+		return err
+	}
+	p, err := onnx.ReadPlaces(args[0], c.onnx)
 	if err != nil {
 		return err
 	}
+	path := args[1]
 	a, err := npy.ReadArchive(path)
 	if err != nil {
 		return err

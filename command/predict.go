@@ -119,7 +119,7 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	case c.parts.dir != "":
 		return c.predictParts(cmd, args)
 	}
-	write, err := c.writer(args[0])
+	write, err := c.writer(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -273,9 +273,9 @@ func (c *predictCommand) report(stdout io.Writer, r *listing.Predictions) error 
 	return printJSON(stdout, doc)
 }
 
-// writer returns the function that writes the format of the file of --out, which must not be the input.
+// writer returns the function that writes the format of the file of --out, which must be no file that the command reads.
 // It returns nil if the predictions go out as a table of text in batches.
-func (c *predictCommand) writer(input string) (func(io.Writer, *listing.Predictions) error, error) {
+func (c *predictCommand) writer(cmd *cobra.Command, args []string) (func(io.Writer, *listing.Predictions) error, error) {
 	if c.out == data.Stdin {
 		c.out = ""
 	}
@@ -293,7 +293,7 @@ func (c *predictCommand) writer(input string) (func(io.Writer, *listing.Predicti
 	if strings.EqualFold(filepath.Ext(c.out), ".csv") && !c.JSON {
 		write = nil
 	}
-	return write, checkOut("--out", c.out, input, c.model)
+	return write, checkOut(cmd, "out", args)
 }
 
 // writeTable writes the columns as a table of text.

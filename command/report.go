@@ -67,7 +67,7 @@ func (c *reportCommand) run(cmd *cobra.Command, args []string) error {
 	if e := strings.ToLower(filepath.Ext(c.out)); e != ".html" && e != ".htm" {
 		return settings.Errorf("--out %s, expected a file called .html", c.out)
 	}
-	if err := checkOut("--out", c.out, args[0], c.model); err != nil {
+	if err := checkOut(cmd, "out", args); err != nil {
 		return err
 	}
 	if err := settings.Complete(c); err != nil {

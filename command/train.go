@@ -119,7 +119,7 @@ func inFile(path string, err error) error {
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check(append(args, c.Form)...); err != nil {
+	if err := c.check(cmd, args); err != nil {
 		return err
 	}
 	if err := c.checkLikelihood(); err != nil {

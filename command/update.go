@@ -53,7 +53,7 @@ after.`,
 }
 
 func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
-	if err := checkOut("--out", c.out, args[0]); err != nil {
+	if err := checkOut(cmd, "out", args, "model"); err != nil {
 		return err
 	}
 	m, err := valla.Load(c.model)

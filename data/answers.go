@@ -205,7 +205,7 @@ func (t *Table) Texts(j int) []string {
 		if w != nil && w.Codes[i] > 0 {
 			out[i] = w.List[w.Codes[i]-1].Text
 		} else {
-			out[i] = key(t.Values.Float64s()[i*k+j])
+			out[i] = written(t.Values.Float64s()[i*k+j])
 		}
 	}
 	return out

@@ -40,7 +40,10 @@ func TableOf(path string, columns []Cells) (*Table, error) {
 		}
 	}
 	s.read = n
-	return b.table(), unique(s.Columns)
+	if err := checkNames(s.Columns); err != nil {
+		return nil, err
+	}
+	return b.table()
 }
 
 // add adds the cell of the next row to column j of b.

@@ -96,7 +96,7 @@ func (t *lineRows) header(r TableReader) ([]string, error) {
 			names[i] = fmt.Sprintf("%s%d", unnamed, i)
 		}
 	}
-	if err := unique(names); err != nil {
+	if err := checkNames(names); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.path, err)
 	}
 	return names, nil

@@ -161,7 +161,7 @@ func (e *Encoding) Check() error {
 	if !slices.Contains([]string{MissingMedian, MissingError, MissingDrop}, e.Missing) {
 		return fmt.Errorf("encoding: missing values %q, expected median, error or drop", e.Missing)
 	}
-	if err := unique(e.Names()); err != nil {
+	if err := checkNames(e.Names()); err != nil {
 		return fmt.Errorf("encoding: %w", err)
 	}
 	for _, c := range e.Columns {
@@ -175,8 +175,8 @@ func (e *Encoding) Check() error {
 			wrong = fmt.Sprintf("%d words, expected 2", len(c.Values))
 		case c.Kind == Date && !slices.Contains(dateLayouts, c.Layout):
 			wrong = fmt.Sprintf("layout %q of dates", c.Layout)
-		case unique(c.Values) != nil:
-			wrong = unique(c.Values).Error()
+		case checkNames(c.Values) != nil:
+			wrong = checkNames(c.Values).Error()
 		}
 		if wrong != "" {
 			return fmt.Errorf("encoding: column %q: %s", c.Name, wrong)

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type parquetRows struct {
 // text of a word and false.
 type parquetKind struct {
 	value func(parquet.Value) (v float64, word string, number bool) // what a value becomes
+	exact func(parquet.Value) string                                // the digits of a number that may be too long for float64; nil where none is
 	whole bool                                                      // the values are whole numbers, which may be too large
 }
 
@@ -73,7 +75,7 @@ func (r TableReader) parquetStream(path string, content *io.SectionReader) (*Str
 	for at := range table.Schema().Columns() {
 		s.Columns = append(s.Columns, p.columns(at)...)
 	}
-	if err := unique(s.Columns); err != nil {
+	if err := checkNames(s.Columns); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s.useAll(), nil
@@ -161,9 +163,13 @@ func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
 	switch {
 	case number && kernel.Finite(v) && !b.use[j].text:
 		if p.kinds[j].whole && math.Abs(v) >= tablefile.Exact {
-			b.note(b.use[j].name, p.row+i, cell.String())
+			b.note(b.use[j].name, p.row+i, p.kinds[j].exact(cell))
 		}
 		return v
+	case number && b.use[j].text && p.kinds[j].exact != nil:
+		word = p.kinds[j].exact(cell)
+	case number && b.use[j].text:
+		word = written(v)
 	case number:
 		word = key(v)
 	}
@@ -226,7 +232,7 @@ func kindOfType(t parquet.Type, micros bool) parquetKind {
 	case parquet.Int32:
 		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return float64(v.Int32()) })}
 	case parquet.Int64:
-		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return float64(v.Int64()) }), whole: true}
+		return parquetKind{whole: true, exact: digitsOf, value: asNumber(func(v parquet.Value) float64 { return float64(v.Int64()) })}
 	case parquet.Int96:
 		return parquetKind{value: asWord(func(v parquet.Value) string { return stamp(julian(v)) })}
 	case parquet.Float:
@@ -251,7 +257,9 @@ func kindOfLogical(t parquet.Type, l format.LogicalTypeValue, micros bool) (parq
 		unit := unitOf(l.Unit)
 		if micros {
 			number := func(v parquet.Value) float64 { return float64(since(v.Int64(), unit).UnixMicro()) }
-			return parquetKind{value: asNumber(number), whole: true}, true
+			return parquetKind{whole: true, value: asNumber(number), exact: func(v parquet.Value) string {
+				return strconv.FormatInt(since(v.Int64(), unit).UnixMicro(), 10)
+			}}, true
 		}
 		return parquetKind{value: asWord(func(v parquet.Value) string { return stamp(since(v.Int64(), unit)) })}, true
 	case *format.TimeType:
@@ -267,14 +275,22 @@ func kindOfLogical(t parquet.Type, l format.LogicalTypeValue, micros bool) (parq
 		if l.IsSigned {
 			return parquetKind{}, false
 		}
-		return parquetKind{whole: true, value: asNumber(func(v parquet.Value) float64 {
+		number := func(v parquet.Value) uint64 {
 			if t.Kind() == parquet.Int32 {
-				return float64(v.Uint32())
+				return uint64(v.Uint32())
 			}
-			return float64(v.Uint64())
-		})}, true
+			return v.Uint64()
+		}
+		return parquetKind{
+			whole: true,
+			exact: func(v parquet.Value) string { return strconv.FormatUint(number(v), 10) },
+			value: asNumber(func(v parquet.Value) float64 { return float64(number(v)) }),
+		}, true
 	case *format.DecimalType:
-		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return decimal(v, l.Scale) })}, true
+		return parquetKind{
+			exact: func(v parquet.Value) string { return digits(v, l.Scale) },
+			value: asNumber(func(v parquet.Value) float64 { return decimal(v, l.Scale) }),
+		}, true
 	case *format.Float16Type, *format.UUIDType, *format.BsonType, *format.VariantType:
 		return parquetKind{}, true
 	}
@@ -306,19 +322,45 @@ func julian(v parquet.Value) time.Time {
 
 // decimal returns a number that is stored as an integer, in units of 10 to the power of −scale.
 func decimal(v parquet.Value, scale int32) float64 {
+	f, _ := new(big.Float).SetInt(units(v)).Float64()
+	return f / math.Pow(10, float64(scale))
+}
+
+// digits is the text of a decimal, without zeros at the end of its fraction.
+func digits(v parquet.Value, scale int32) string {
+	const most = 76 // of a decimal of 256 bits
+	if scale < 0 || scale > most {
+		return written(decimal(v, scale))
+	}
+	n := units(v)
+	text := new(big.Int).Abs(n).String()
+	if scale > 0 {
+		text = strings.Repeat("0", max(0, int(scale)+1-len(text))) + text
+		whole, rest := text[:len(text)-int(scale)], text[len(text)-int(scale):]
+		text = strings.TrimSuffix(whole+"."+strings.TrimRight(rest, "0"), ".")
+	}
+	if n.Sign() < 0 {
+		text = "-" + text
+	}
+	return text
+}
+
+// units returns the integer that is stored for a decimal.
+func units(v parquet.Value) *big.Int {
 	n := new(big.Int)
 	switch v.Kind() {
 	case parquet.Int32:
-		n.SetInt64(int64(v.Int32()))
+		return n.SetInt64(int64(v.Int32()))
 	case parquet.Int64:
-		n.SetInt64(v.Int64())
-	default: // in two's complement, the highest byte first
-		b := v.ByteArray()
-		n.SetBytes(b)
-		if len(b) > 0 && b[0] >= 0x80 {
-			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
-		}
+		return n.SetInt64(v.Int64())
 	}
-	f, _ := new(big.Float).SetInt(n).Float64()
-	return f / math.Pow(10, float64(scale))
+	b := v.ByteArray() // in two's complement, the highest byte first
+	n.SetBytes(b)
+	if len(b) > 0 && b[0] >= 0x80 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return n
 }
+
+// digitsOf is the text of a whole number.
+func digitsOf(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }

@@ -120,6 +120,9 @@ func (p *parquetRows) fill(name string, c *parquetChunk, n int) error {
 		return fmt.Errorf("%s: %w", p.path, tablefile.Corrupt(err))
 	}
 	if c.list && int64(n) == p.left {
+		for i, v := range p.buffer {
+			p.buffer[i] = v.Clone() // the next call of Fill ends the use of its memory
+		}
 		if more := make([]parquet.Value, 1); c.Fill(more) == nil {
 			p.buffer = append(p.buffer, more...)
 			return p.ragged(c, n*c.width)

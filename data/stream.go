@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gorgonia.org/tensor"
 
@@ -84,7 +85,7 @@ func (s *Stream) Next(n int) (*Table, error) {
 		return nil, err
 	}
 	s.read += b.n
-	return b.table(), nil
+	return b.table()
 }
 
 // All returns a table of all rows that are left. A table that needs more than limit bytes or,
@@ -180,8 +181,18 @@ func (b *batch) note(column string, at int, found string) {
 	b.notes = append(b.notes, fmt.Sprintf("%s: %s is beyond 2⁵³ and was rounded: such numbers are not told apart.", place(b.Path, b.lines, at, column), found))
 }
 
-// table returns the rows as a table.
-func (b *batch) table() *Table {
+// table returns the rows as a table, whose words must be UTF-8.
+func (b *batch) table() (*Table, error) {
+	for j, w := range b.words {
+		if w == nil {
+			continue
+		}
+		for _, word := range w.List {
+			if !utf8.ValidString(word.Text) {
+				return nil, fmt.Errorf("%s: %w", place(b.Path, b.lines, word.At, b.use[j].name), notUTF8(word.Text))
+			}
+		}
+	}
 	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.read - b.n}
 	for j, u := range b.use {
 		t.Columns = append(t.Columns, u.name)
@@ -196,7 +207,7 @@ func (b *batch) table() *Table {
 		t.Values = dense.Of(b.values, b.n, len(b.use))
 	}
 	t.rows = b.n
-	return t
+	return t, nil
 }
 
 // place names a cell in a message.

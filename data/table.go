@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gorgonia.org/tensor"
 
@@ -252,7 +253,7 @@ func (t *Table) join(names []string, values []float64) (*Table, error) {
 
 // newTable makes a table of n rows after checking its names and values.
 func newTable(path string, columns []string, values []float64, n int) (*Table, error) {
-	if err := unique(columns); err != nil {
+	if err := checkNames(columns); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	k := len(columns)
@@ -265,15 +266,24 @@ func newTable(path string, columns []string, values []float64, n int) (*Table, e
 	return &Table{Path: path, Columns: columns, Values: dense.Of(values, n, k)}, nil
 }
 
-func unique(columns []string) error {
-	seen := make(map[string]bool, len(columns))
-	for _, c := range columns {
+// checkNames returns an error unless names are different texts in UTF-8. Other text would not come back from a file of a model.
+func checkNames(names []string) error {
+	seen := make(map[string]bool, len(names))
+	for _, c := range names {
+		if !utf8.ValidString(c) {
+			return notUTF8(c)
+		}
 		if seen[c] {
 			return fmt.Errorf("two columns are called %q, expected unique names", c)
 		}
 		seen[c] = true
 	}
 	return nil
+}
+
+// notUTF8 is the error about a text.
+func notUTF8(text string) error {
+	return fmt.Errorf("expected text in UTF-8, found %s: save the table in UTF-8", tablefile.Quoted(text))
 }
 
 // Column returns the number of the column called name, counting from 0. The

@@ -113,6 +113,8 @@ func TestReadTableCSVErrors(t *testing.T) {
 		"header only": {"a,b\n", ": ", "no rows"},
 		"blank":       {"\n\n", ": ", "no rows"},
 		"UTF-16":      {"\xff\xfea\x00,\x00b\x00\n\x00", ": ", "expected text in UTF-8, found UTF-16"},
+		"Latin-1":     {"a,b\n1,2\nK\xf6ln,3\n", ":3: ", `expected text in UTF-8, found "K\xf6ln"`},
+		"Latin name":  {"a,gr\xf6sse\n1,2\n", ": ", `expected text in UTF-8, found "gr\xf6sse"`},
 		"Parquet":     {"PAR1 or so", ": ", "found a Parquet file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,6 +255,14 @@ func TestRounded(t *testing.T) {
 	table, err = ReadTable(put(t, "d.parquet", string(parquetOf(t, []struct{ A int64 }{{1}, {9007199254740993}}))))
 	if err != nil || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "row 1 (counting from 0)") {
 		t.Errorf("table %+v, error %v", table, err)
+	}
+	table, err = ReadTable(put(t, "d.csv", "id,b\n18446744073709551615,1\n18446744073709551614,2\n"))
+	if err != nil || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "18446744073709551615 is beyond 2⁵³") {
+		t.Errorf("notes %q, error %v", table.Notes, err)
+	}
+	table, err = ReadTable(put(t, "d.csv", "id,b\n18446744073709551616,1\n9223372036854775808,2\n"))
+	if err != nil || len(table.Notes) != 0 {
+		t.Errorf("notes %q of powers of two, error %v", table.Notes, err)
 	}
 }
 

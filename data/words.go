@@ -2,6 +2,7 @@ package data
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -88,8 +89,12 @@ func rounded(cell []byte, v float64) bool {
 	if math.Abs(v) < tablefile.Exact || len(cell) > 20 {
 		return false
 	}
-	exact, err := strconv.ParseInt(string(cell), 10, 64)
-	return err == nil && (v >= math.MaxInt64 || int64(v) != exact)
+	exact, ok := new(big.Int).SetString(string(cell), 10)
+	if !ok {
+		return false
+	}
+	held, _ := new(big.Float).SetFloat64(v).Int(nil)
+	return held.Cmp(exact) != 0
 }
 
 // decimalComma says whether a text is a number such as 1,5 or 1.234,5.
@@ -104,6 +109,14 @@ func decimalComma(text string) bool {
 
 // key is the text by which a number stands among categories.
 func key(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// written is the text of a number in a cell that is read as text: without an exponent, unless it is very large or small.
+func written(v float64) string {
+	if a := math.Abs(v); a >= 1e21 || a < 1e-6 && a > 0 {
+		return key(v)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
 
 // category is the text by which a word stands among categories: a number that a file holds as
 // text is the same category as the number.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -72,16 +73,21 @@ func Corrupt(err error) error {
 // A Column decodes one column of a row group.
 type Column struct {
 	pages  parquet.Pages       // pages of the column
-	page   parquet.Page        // current page
-	values parquet.ValueReader // values of the current page; nil before the first page
+	read   []parquet.Page      // pages that the last call of Fill has read, the current page last
+	values parquet.ValueReader // values of the current page; nil before the first page and behind each page
 }
 
 // NewColumn returns the decoder of a column of a row group. The caller must close it.
 func NewColumn(chunk parquet.ColumnChunk) *Column { return &Column{pages: chunk.Pages()} }
 
 // Fill decodes the next len(buf) values, which may be in several pages. The values are valid until
-// the next call.
+// the next call. Texts are in the memory of their pages, so that the pages are kept until then.
 func (c *Column) Fill(buf []parquet.Value) error {
+	done := len(c.read)
+	if c.values != nil {
+		done-- // the current page has more values
+	}
+	c.release(done)
 	for have := 0; have < len(buf); {
 		if c.values == nil {
 			if err := c.next(); err != nil {
@@ -101,25 +107,25 @@ func (c *Column) Fill(buf []parquet.Value) error {
 
 // next opens the next page.
 func (c *Column) next() error {
-	c.release()
 	page, err := c.pages.ReadPage()
 	if err != nil {
 		return err
 	}
-	c.page, c.values = page, page.Values()
+	c.read, c.values = append(c.read, page), page.Values()
 	return nil
 }
 
-// release ends the use of the current page.
-func (c *Column) release() {
-	if c.page != nil {
-		parquet.Release(c.page)
+// release ends the use of the first n pages.
+func (c *Column) release(n int) {
+	for _, page := range c.read[:n] {
+		parquet.Release(page)
 	}
-	c.page, c.values = nil, nil
+	c.read = slices.Delete(c.read, 0, n)
 }
 
 // Close ends the decoding.
 func (c *Column) Close() {
-	c.release()
+	c.release(len(c.read))
+	c.values = nil
 	_ = c.pages.Close() // the column was only read
 }

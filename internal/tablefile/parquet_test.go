@@ -3,6 +3,7 @@ package tablefile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -91,6 +92,43 @@ func TestOpen(t *testing.T) {
 		got := make([]byte, 3)
 		if _, err := content.ReadAt(got, 4); err != nil || string(got) != table[4:7] || content.Size() != int64(len(table)) {
 			t.Errorf("%q of %d bytes (%v)", got, content.Size(), err)
+		}
+	}
+}
+
+// TestFillKeeps: texts stay what they are while one call reads several pages, whose memory the
+// decoder uses again.
+func TestFillKeeps(t *testing.T) {
+	type row struct {
+		V string `parquet:"v,plain"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.PageBufferSize(256))
+	want := make([]string, 1000)
+	for i := range want {
+		want[i] = fmt.Sprintf("text %04d", i)
+		if _, err := w.Write([]row{{want[i]}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	table, err := OpenParquet(io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewColumn(table.RowGroups()[0].ColumnChunks()[0])
+	defer c.Close()
+	for at := 0; at < len(want); at += 250 {
+		buf := make([]parquet.Value, 250)
+		if err := c.Fill(buf); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range buf {
+			if v.String() != want[at+i] {
+				t.Fatalf("value %d is %q, want %q", at+i, v.String(), want[at+i])
+			}
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Training holds the settings with which a network is trained to its maximum a posteriori
 // (MAP) weights. The zero value of a field means its default.
 type Training struct {
-	Iterations    int      `set:"iterations" auto:"5000 to 40000, chosen on a part of the training rows of a table; 5000 for images, costly networks, few rows, and with patience or keep-last" min:"1" help:"number of steps, each on a mini-batch"`
+	Iterations    int      `set:"iterations" auto:"chosen on a part of the training rows of a table, at most 40000; 5000 for images, costly networks, few rows, and with patience or keep-last" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int      `set:"batch-size" default:"100" min:"1" help:"rows of a mini-batch, at most all"`
 	Optimizer     string   `set:"optimizer" choice:"adam sgd" help:"algorithm that updates the weights in a step"`
 	LearningRate  float64  `set:"learning-rate" default:"0.01" above:"0" help:"learning rate of the optimizer at the start"`

@@ -59,8 +59,8 @@ features, and keep them in a file. Fits, evaluations, calibrations and compariso
 --feature-file read this file, and compute no more than the layers that come after. The weights
 before are certain then, whatever the method.
 
-The network is cut where a single value leads from one layer to the next. The file knows the
-network by its form and by its weights before the cut, and each row by a hash of its inputs, so
+The network is cut where a single value leads from one layer to the next or, where most of the
+weights would be behind such a cut, where several values do. The file knows the network by its form and by its weights before the cut, and each row by a hash of its inputs, so
 that the same file serves other divisions of the rows, and other tables too. Features that are in
 the file already are not computed again: an interrupted run goes on where it has ended, and a second
 table adds to the file. One process at a time may write to a file.

@@ -30,8 +30,8 @@ network, the scaling, the noise and, where the method has them, the inducing poi
 
 The methods sfr, ella, lla and gp-subset take rows. Exceptions are ella with early stopping
 and lla with the structure lowrank. The method valla takes rows after a fit of a regression with
---alpha 0. The error bars shrink near the new rows; predictions change if sfr was fitted with
---own-mean; otherwise they remain the outputs of the network.
+--alpha 0. The error bars shrink near the new rows. The mean changes after a fit with --own-mean
+or --corrected-mean; otherwise it remains the output of the network.
 
 DATA may be a file .jsonl of labels that valla serve --outcomes has collected for this version of
 the model.

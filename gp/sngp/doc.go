@@ -13,8 +13,8 @@
 // Inputs far from all training rows have features with a large variance, whatever the network's
 // outputs are.
 //
-// Unlike the methods in the folder gp, SNGP trains the weights. The posterior has its own,
-// leaves the network alone, and says that its mean is not the network's output.
+// Like MF-VI, and unlike the other methods, SNGP trains the weights. The posterior has weights of
+// its own, leaves the network alone, and says that its mean is not the network's output.
 //
 // Most users need [Settings] only, whose Fit takes a trained network with data and returns a
 // [posterior].

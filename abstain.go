@@ -75,7 +75,7 @@ func chooseAbstain(p *Prediction, wrong []bool, o CalibrateOptions) (*calibrate.
 		if p.Classes != nil {
 			kinds[0] = calibrate.ByProbability
 		}
-		if len(p.Unfamiliar) > 0 {
+		if p.Unfamiliar != nil {
 			kinds = append(kinds, calibrate.ByUnfamiliar)
 		}
 	}

@@ -47,11 +47,14 @@ func (m *Model) scaledSpreads(by float64) (usual float64, all []float64) {
 const spreadSteps = 100
 
 // familiarity appends the share of the training rows with a smaller spread to p, for each row of the latent distribution g.
+// It leaves nil where the spreads are not known, even without rows, because this says which columns predictions have.
 func (m *Model) familiarity(g gp.Gaussian, p *Prediction) {
 	all := m.spreads()
 	if all == nil {
+		p.Unfamiliar = nil
 		return
 	}
+	p.Unfamiliar = slices.Grow(p.Unfamiliar, max(1, g.N()))
 	for i := range g.N() {
 		p.Unfamiliar = append(p.Unfamiliar, shareBelow(all, g.Spread(i)))
 	}

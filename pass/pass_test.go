@@ -20,6 +20,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
@@ -114,6 +115,15 @@ func fitted(t testing.TB, dir string, classes bool) map[string]string {
 		if err := f.Save(paths[name]); err != nil {
 			t.Fatal(err)
 		}
+	}
+	asking := *m // the network alone, with a rule for the rows that need a look
+	asking.Calibration = &valla.Calibration{Abstain: &calibrate.Abstain{By: calibrate.ByWidth, Level: 0.9, Most: 1}}
+	if classes {
+		asking.Calibration.Abstain.By, asking.Calibration.Abstain.Most = calibrate.ByProbability, 0.3
+	}
+	paths["asking"] = filepath.Join(dir, "asking.valla")
+	if err := asking.Save(paths["asking"]); err != nil {
+		t.Fatal(err)
 	}
 	return paths
 }

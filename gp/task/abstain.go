@@ -11,7 +11,7 @@ import (
 // the intervals of [calibrate.ByWidth].
 func (p *Prediction) Doubts(by string, level float64) ([]float64, error) {
 	switch {
-	case by == calibrate.ByUnfamiliar && len(p.Unfamiliar) == p.N():
+	case by == calibrate.ByUnfamiliar && p.Unfamiliar != nil:
 		return slices.Clone(p.Unfamiliar), nil
 	case by == calibrate.ByProbability && p.Classes != nil:
 		out := make([]float64, p.N())

@@ -156,7 +156,7 @@ type Prediction struct {
 	// Weights [N] are the weights of the rows, if Conformal has a shift.
 	Weights []float64
 
-	// Unfamiliar [N] is the share of the training rows whose epistemic variance is smaller; empty without a posterior, and
+	// Unfamiliar [N] is the share of the training rows whose epistemic variance is smaller; nil without a posterior, and
 	// where the model does not know the variances of the training rows.
 	Unfamiliar []float64
 	// Abstain is the rule of [Prediction.Abstains]; nil: there is none.

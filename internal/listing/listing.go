@@ -77,7 +77,7 @@ func (r *Predictions) abstain(p *valla.Prediction) error {
 			values[i] = 1
 		}
 	}
-	if len(p.Unfamiliar) == p.N() {
+	if p.Unfamiliar != nil {
 		r.Add("unfamiliar", p.Unfamiliar, 0, 1)
 	}
 	r.Add("abstain", values, 0, 1)

@@ -44,7 +44,7 @@ func (f *fitting) split(ctx context.Context) error {
 		at, y = at.take(rows), data.TakeRows(y, rows)
 	}
 	noise := gp.ScatterOf(f.lik, graph.Floats(y), f.p.Outputs())
-	if err := f.post.findKnown(ctx, at, noise, float64(n)/float64(at.n())); err != nil {
+	if err := f.post.findKnown(ctx, at, noise, float64(f.p.All())/float64(at.n())); err != nil {
 		return fmt.Errorf("fmgp: the epistemic part of the variance: %w", err)
 	}
 	return nil

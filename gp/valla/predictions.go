@@ -55,12 +55,11 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 
 // addWhole writes the covariances, or the variances, of a part from all numbers of k̂.
 func (q *predictions) addWhole(part gp.Gaussian, prior []float64, cross *tensor.Dense) {
-	size := len(prior) * q.m
-	if len(q.k) < size {
-		q.k, q.w = make([]float64, size), make([]float64, size)
+	k := q.values(len(prior), cross)
+	if len(q.w) < len(k) {
+		q.w = make([]float64, len(k))
 	}
-	k, w := q.k[:size], q.w[:size]
-	dense.Copy(k, cross, 0)
+	w := q.w[:len(k)]
 	if q.known != nil {
 		q.known.variances(part.Epistemic, prior, k, w)
 	}
@@ -69,6 +68,16 @@ func (q *predictions) addWhole(part gp.Gaussian, prior []float64, cross *tensor.
 	} else {
 		q.covariances(part.Outputs(), part.Cov, k, w)
 	}
+}
+
+// values returns all numbers of k̂ [rows,M] in float64, until the next call.
+func (q *predictions) values(rows int, cross *tensor.Dense) []float64 {
+	size := rows * q.m
+	if len(q.k) < size {
+		q.k = make([]float64, size)
+	}
+	dense.Copy(q.k[:size], cross, 0)
+	return q.k[:size]
 }
 
 // addSparse writes the variances of a part from the numbers of k̂ that are not 0.

@@ -78,9 +78,9 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 		return nil, 0, err
 	}
 	t := make([]float64, at.m*at.m)
-	err = p.eachPrediction(ctx, x, func(q *predictions, first, n int) {
+	err = p.eachPrediction(ctx, x, func(q *predictions, cross *tensor.Dense, first, n int) {
 		lambda := slices.Clone(q.g.Cov)
-		v := q.k[:len(lambda)*q.m]
+		v := q.values(len(lambda), cross)
 		for i, variance := range lambda {
 			total := max(variance, 0) + noise[first*len(lambda)/n+i]
 			scatter += total / float64(len(noise))
@@ -100,9 +100,9 @@ func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise []f
 	return root, scatter, err
 }
 
-// eachPrediction calls visit with the variances [n,C] and k̂ of n inputs of x [N,…] from number first on. It holds those of one
+// eachPrediction calls visit with the variances [n,C] and k̂ [n·C,M] of n inputs of x [N,…] from number first on. It holds those of one
 // batch: of thousands of outputs, all would not fit into memory.
-func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit func(q *predictions, first, n int)) error {
+func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit func(q *predictions, cross *tensor.Dense, first, n int)) error {
 	f, err := p.kernelPass(x.Shape())
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit f
 		}
 		err := q.add(0, n, out[0], out[1])
 		if err == nil {
-			visit(q, first, n)
+			visit(q, out[1], first, n)
 		}
 		return err
 	})

@@ -122,7 +122,7 @@ func TestEachPrediction(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	err = post.eachPrediction(ctx, x, func(q *predictions, first, n int) {
+	err = post.eachPrediction(ctx, x, func(q *predictions, _ *tensor.Dense, first, n int) {
 		if first != seen || len(q.g.Cov) != 2*n {
 			t.Errorf("%d variances of %d inputs from number %d on, expected from %d on", len(q.g.Cov), n, first, seen)
 		}
@@ -178,4 +178,26 @@ func TestNoSplit(t *testing.T) {
 	if _, err := restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "valla.l_epistemic") {
 		t.Errorf("without the array: error %v", err)
 	}
+}
+
+// TestEpistemicOfMany: the epistemic part of many targets whose kernels have nothing in common, which are computed without the
+// zeros, is what all numbers give.
+func TestEpistemicOfMany(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 40, false)
+	post := fit(t, Settings{Inducing: 80, Iterations: 3, Weights: []string{"last-layer"}}, p, gp.Run{}).Posterior.(*posterior)
+	if !post.at.sparse {
+		t.Fatal("the kernel of the inducing points is not sparse")
+	}
+	x, noise := p.Train.X, make([]float64, p.Train.N()*40)
+	root, scatter, err := post.evidenceRoot(ctx, x, noise, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post.at.sparse = false
+	want, all, err := post.evidenceRoot(ctx, x, noise, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "L₀", root, want, 1e-9)
+	fixture.Close(t, "ν", []float64{scatter}, []float64{all}, 1e-12)
 }

@@ -1,6 +1,8 @@
 package sum
 
 import (
+	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -107,6 +109,36 @@ func TestProgress(t *testing.T) {
 	}})
 	if err != nil || between == 0 {
 		t.Errorf("%d reports between the fits, error %v", between, err)
+	}
+}
+
+// TestInterrupted: a fit that ends within VaLLA's steps returns the sum with the best state.
+func TestInterrupted(t *testing.T) {
+	p := problems(t)[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}}
+	f, err := s.Fit(ctx, p.Problem, gp.Run{OnProgress: func(q train.Progress) {
+		if q.Done > 600 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || f == nil || f.Record.Result.Iterations >= 30 {
+		t.Fatalf("fit %v, error %v", f, err)
+	}
+	small.Predict(t, f.Posterior, p.Probe)
+}
+
+// TestGivenFactor: a factor of GAPA that is given counts as it is, with validation rows and without.
+func TestGivenFactor(t *testing.T) {
+	for _, p := range problems(t) {
+		for _, held := range []*gp.Examples{p.Validation, nil} {
+			p.Problem.Validation = held
+			s := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 3, BatchSize: 8}, Options: gapa.Options{Factor: 3}}
+			_, factor := small.Fit(t, s, p.Problem, gp.Run{}).Posterior.(*posterior).Factors()
+			if factor != 1 {
+				t.Errorf("%s: GAPA with the factor 3 counts %g times", p.Name, factor)
+			}
+		}
 	}
 }
 

@@ -68,15 +68,15 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 		return nil, err
 	}
 	rows, held := s.parts(at, p.Dtype())
-	v, err := s.Settings.FitBeside(ctx, p, r.Part(300, 1000), rows, held)
+	v, ended := s.Settings.FitBeside(ctx, p, r.Part(300, 1000), rows, held)
+	if v == nil {
+		return nil, ended
+	}
+	by, err := s.mix(context.WithoutCancel(ctx), p, v, at.held) // of an interrupted fit, too
 	if err != nil {
 		return nil, err
 	}
-	by, err := s.mix(ctx, p, v, at.held)
-	if err != nil {
-		return nil, err
-	}
-	return s.fitted(learned(p, v), v, g, by), nil
+	return s.fitted(learned(p, v), v, g, by), ended
 }
 
 // Estimate implements gp.Estimator: the fits of both parts, and the variances of GAPA at all rows between them.

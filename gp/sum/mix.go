@@ -16,10 +16,10 @@ type mixture struct{ valla, gapa, noise float64 }
 
 // mix finds the mixture with the smallest negative log predictive density of the validation
 // rows, each output by itself, at which GAPA has the variances own [n·C]. Without validation
-// rows mix returns the mixture in which VaLLA was fitted.
+// rows GAPA has the factor that was given, the share beside which VaLLA was fitted, or 1 where VaLLA was fitted alone.
 func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []float64) (mixture, error) {
 	best, model := mixture{valla: 1, gapa: 1, noise: v.NoiseVariance}, learned(p, v)
-	if s.share() > 0 {
+	if s.share() > 0 && s.Factor == 0 {
 		best.gapa = s.share()
 	}
 	if p.Validation == nil {

@@ -125,7 +125,7 @@ func (n *natural) scan(ctx context.Context) error {
 	if n.check.rests {
 		rows = scannedOutputs / n.outputs // which validations need, too
 	}
-	few := n.check.first(rows)
+	few := n.check.some(rows)
 	_, robust, err := few.values(ctx, n, trials)
 	if err != nil {
 		return err

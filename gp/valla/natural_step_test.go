@@ -505,3 +505,14 @@ func TestNaturalLooksAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestSome: a validation by a part of its examples has examples from all over the held-out rows, which may be sorted by class.
+func TestSome(t *testing.T) {
+	v := &validation{x: dense.Of([]float64{0, 1, 2, 3, 4, 5, 6}, 7, 1), y: []float64{0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15, 6, 16}}
+	v.add, v.share = []float64{0, 1, 2, 3, 4, 5, 6}, []float64{0, .1, .2, .3, .4, .5, .6}
+	few := v.some(3)
+	got := fmt.Sprint(few.x.Data(), few.y, few.add, few.share)
+	if want := "[0 2 4] [0 10 2 12 4 14] [0 2 4] [0 0.2 0.4]"; got != want || v.some(7) != v {
+		t.Errorf("some examples are %s, want %s", got, want)
+	}
+}

@@ -272,17 +272,24 @@ func passOver(values, left, prior []float64, least float64) {
 	}
 }
 
-// first returns a validation by at most n of the examples of v. Its values are parts of the sums
-// over all examples.
-func (v *validation) first(n int) *validation {
-	if n >= v.x.Shape()[0] {
+// some returns a validation by at most n of the examples of v, at equal distances, because the examples may be sorted. Its values
+// are parts of the sums over all examples.
+func (v *validation) some(n int) *validation {
+	all := len(v.share)
+	if n >= all {
 		return v
 	}
-	rows := make([]int, n)
+	few, rows := *v, make([]int, n)
 	for i := range rows {
-		rows[i] = i
+		rows[i] = i * all / n
 	}
-	few := *v
-	few.x, few.rests, few.kept = data.TakeRows(v.x, rows), false, nil
+	take := func(of []float64) []float64 {
+		width := len(of) / all
+		out := make([]float64, n*width)
+		data.Gather(out, of, width, rows)
+		return out
+	}
+	few.x, few.y, few.add, few.share = data.TakeRows(v.x, rows), take(v.y), take(v.add), take(v.share)
+	few.rests, few.kept = false, nil
 	return &few
 }

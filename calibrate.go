@@ -347,6 +347,9 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	}
 	if !classes {
 		mean, variance, y := p.Additive(graph.Floats(rows.y))
+		if i, _ := kernel.FirstNonFinite(variance); i >= 0 {
+			return nil, nil, settings.Errorf("the method %q divides errors by standard deviations, which are infinite with the likelihood %v", CalibrateConformal, m.Likelihood())
+		}
 		base.Calibration.Conformal = calibrate.NumbersBy(mean, variance, y, len(p.Targets), by)
 		return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 	}

@@ -54,6 +54,18 @@ func TestInside(t *testing.T) {
 	}
 }
 
+// TestConformalOfInfiniteVariance: Student's t with two degrees of freedom has no variance to scale conformal intervals by.
+func TestConformalOfInfiniteVariance(t *testing.T) {
+	o := quickTrain()
+	o.Likelihood = observationModel(t, "student-t", "nu=2")
+	m, err := Train(t.Context(), heavy(100, 3), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Calibrate(t.Context(), heavy(200, 4), CalibrateOptions{Method: CalibrateConformal})
+	oneLine(t, err, `divides errors by standard deviations, which are infinite with the likelihood student-t`)
+}
+
 // TestInsideRefusals: an observation model in place of the network's own must describe noise around its outputs.
 func TestInsideRefusals(t *testing.T) {
 	set := heavy(100, 3)

@@ -20,7 +20,7 @@ func (d counts) Mean() float64 { return math.Exp(d.mean + 0.5*d.sd*d.sd) }
 // Variance implements Distribution: E μ + E μ²/r + Var μ, with E μ² = (E μ)² e^q.
 func (d counts) Variance() float64 {
 	mean, q := d.Mean(), d.sd*d.sd
-	return mean + mean*mean*(math.Expm1(q)+math.Exp(q)/d.of.size)
+	return mean + mean*(mean*(math.Expm1(q)+math.Exp(q)/d.of.size)) // the square of a mean may be infinite
 }
 
 // CDF implements Distribution.

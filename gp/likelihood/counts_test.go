@@ -36,6 +36,17 @@ func TestCRPSOfCounts(t *testing.T) {
 	fixture.Close(t, "counts beyond all that is likely", []float64{farther - far}, []float64{1e9 - 1e6}, 1e-9)
 }
 
+// TestHugeCounts: a mean whose square is no number of float64 has a variance and a CRPS.
+func TestHugeCounts(t *testing.T) {
+	d := likelihood.Each(likelihood.Poisson).Predict(0, 400, 0)
+	if v := d.Variance(); v != d.Mean() {
+		t.Errorf("variance %g, want %g", v, d.Mean())
+	}
+	if v := likelihood.CRPS(d, 3, likelihood.Count); !(v > 0) {
+		t.Errorf("CRPS %g", v)
+	}
+}
+
 // TestLargeCounts: scores and quantiles of counts in the thousands agree with Gaussian counts, and take milliseconds.
 func TestLargeCounts(t *testing.T) {
 	start := time.Now()

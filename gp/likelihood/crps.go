@@ -24,7 +24,7 @@ func CRPS(d Distribution, y float64, kind Kind) float64 {
 			return score
 		}
 	}
-	if kind == Number || d.Variance() > mostSummed*mostSummed {
+	if kind == Number || !(d.Variance() <= mostSummed*mostSummed) {
 		return integratedCRPS(d, y)
 	}
 	sum := 0.0

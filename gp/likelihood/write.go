@@ -72,9 +72,8 @@ func (t StudentT) write(b *graph.Builder, mean, q *graph.Node) Written {
 
 func (m count) write(b *graph.Builder, mean, q *graph.Node) Written {
 	centre, size := b.Exp(b.Add(mean, b.Scale(q, 0.5))), m.given().size
-	square := b.Square(centre)
 	over := b.Affine(b.Exp(q), 1+1/size, -1)
-	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(square, over)), Epistemic: spread(b, mean, q, b.Exp)}
+	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(centre, b.Mul(centre, over))), Epistemic: spread(b, mean, q, b.Exp)}
 }
 
 func (m bernoulli) write(b *graph.Builder, mean, q *graph.Node) Written {

@@ -41,6 +41,9 @@ func (p *posterior) predictions(shape []int, size int, limit int64, marginal boo
 	if c.network, err = graph.NewBatchWithin(limit, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
 		b = graph.NewBuilder(tensor.Float64)
 		u := b.Input("u", size, k.Width())
+		if limit > 0 {
+			limit = max(1, limit-int64(c.network.Bytes()))
+		}
 		c.latent, err = graph.NewBatchWithin(limit, b, u, p.outputs(b, u, marginal)...)
 	}
 	if err != nil {

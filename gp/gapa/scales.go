@@ -102,7 +102,7 @@ func (l *learning) run(ctx context.Context, steps int) (scales []float64, noise 
 func (l *learning) differentiate(step int) error {
 	n := l.rows.n()
 	size := min(scaleBatch, n)
-	from := step % max(1, n/size) * size
+	from := batchAt(step, n, size)
 	rows := l.rows.part(from, from+size)
 	scales, by := l.state()
 	_, grad, err := rows.loss(l.loss, rows.variances(scales), by)
@@ -124,6 +124,13 @@ func (l *learning) differentiate(step int) error {
 		all[l.d] = noise
 	}
 	return nil
+}
+
+// batchAt returns the first of the size rows that a step takes of n. Steps take all rows in turn, and the last rows of a turn may be
+// rows of the batch before, too.
+func batchAt(step, n, size int) int {
+	turn := (n + size - 1) / size
+	return min(step%turn*size, n-size)
 }
 
 // mixtures lists all pairs of factors and noise variances.

@@ -196,3 +196,20 @@ func TestLawLearned(t *testing.T) {
 		t.Errorf("scale %g and log ν %g, want %g and %g", math.Sqrt(noise), found, scale, math.Log(nu))
 	}
 }
+
+// TestBatches: steps take all rows in turn, also the rows behind the last whole batch.
+func TestBatches(t *testing.T) {
+	for _, c := range [][2]int{{1, 1}, {7, 7}, {7, 4}, {8, 4}, {9, 4}, {11, 4}} {
+		n, size := c[0], c[1]
+		seen := make([]int, n)
+		for step := range (n + size - 1) / size {
+			from := batchAt(step, n, size)
+			for i := from; i < from+size; i++ {
+				seen[i]++
+			}
+		}
+		if slices.Contains(seen, 0) {
+			t.Errorf("%d rows in batches of %d: a turn takes %v", n, size, seen)
+		}
+	}
+}

@@ -202,6 +202,16 @@ func (f *fitting) Identity() []string {
 
 // Evaluate implements train.Objective: a step of the solver or a maximisation.
 func (f *fitting) Evaluate(ctx context.Context, iteration int) (float64, error) {
+	passes := f.numbers.Passes
+	loss, err := f.evaluate(ctx, iteration)
+	if err != nil {
+		f.numbers.Passes = passes // the step is made again
+	}
+	return loss, err
+}
+
+// evaluate is Evaluate, and counts the passes also of a step that was interrupted.
+func (f *fitting) evaluate(ctx context.Context, iteration int) (float64, error) {
 	em, k := iteration/(f.solves()+1), iteration%(f.solves()+1)
 	samples := f.s.EMSamples
 	if em == f.s.EMSteps {

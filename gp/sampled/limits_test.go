@@ -360,6 +360,20 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestPassesOfInterrupted: passes of a step that was interrupted do not count, because the step is made again.
+func TestPassesOfInterrupted(t *testing.T) {
+	p := problems(t)[2]
+	f := begun(t, p.Problem, Settings{Samples: 5, EMSteps: 1, EMSamples: 3, Iterations: 2})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, iteration := range []int{0, 2} { // a step of the solver, a maximisation
+		before := f.numbers.Passes
+		if _, err := f.Evaluate(ended, iteration); !errors.Is(err, context.Canceled) || f.numbers.Passes != before {
+			t.Errorf("iteration %d: %d passes, %d before, error %v", iteration, f.numbers.Passes, before, err)
+		}
+	}
+}
+
 // TestSettingsErrors: settings that contradict each other or the problem.
 func TestSettingsErrors(t *testing.T) {
 	all := problems(t)

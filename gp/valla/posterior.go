@@ -85,8 +85,8 @@ func newPosterior(net layers.Network, layer *Layer) *posterior {
 	return &posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// limitMemory sets the largest number of bytes that [posterior.Joint] and passes over rows may
-// take. The default is 1 GiB, or what a single input takes where that is more.
+// limitMemory sets the largest number of bytes that passes over rows may take. The default is 1 GiB, or what a single input
+// takes where that is more.
 func (p *posterior) limitMemory(bytes int64) { p.limit, p.firm = bytes, true }
 
 // Refresh makes the posterior see changed parameters of its layer.

@@ -172,7 +172,7 @@ func ReadAll(dir string) (all []Found, damaged []error, err error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return nil, nil, fmt.Errorf("result: %w", err)
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", planFile))
+	paths, err := fs.Glob(os.DirFS(dir), "*/*/"+planFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("result: %w", err)
 	}
@@ -182,8 +182,8 @@ func ReadAll(dir string) (all []Found, damaged []error, err error) {
 		}
 		return err == nil
 	}
-	for _, path := range paths {
-		f := Found{}
+	for _, name := range paths {
+		f, path := Found{}, filepath.Join(dir, filepath.FromSlash(name))
 		if err := ReadJSON(path, &f.Plan); !sound(err) {
 			if !errors.Is(err, ErrDamaged) {
 				return nil, nil, err

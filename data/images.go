@@ -6,6 +6,7 @@ import (
 	"image/color"
 	_ "image/jpeg" // a format that is read
 	_ "image/png"  // a format that is read
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,49 +20,80 @@ import (
 // maxPixels bounds the size of an image in a folder.
 const maxPixels = 1 << 26
 
-// readImages reads the PNG and JPEG files of a folder as a table whose X is uint8 [N,C,H,W],
-// where C is 1 for grey and 3 for red, green and blue. Each image is resized to H×W as by
-// Pillow's BILINEAR, whatever its proportions; a transparent one lies on black.
+// imageRows is the source of the PNG and JPEG files of a folder, as uint8 [N,C,H,W], where C is 1 for grey and 3 for red, green and
+// blue. Each image is resized to H×W as by Pillow's BILINEAR, whatever its proportions; a transparent one lies on black. An image is
+// read when its batch is.
 //
 // If the images are in folders of their own within the folder, one for each class, the column
-// class has the number of each image's folder in alphabetical order, from 0 on. Otherwise the
-// table has no columns. Files of other kinds, and those whose names start with a dot, are passed
+// class has the number of each image's folder in alphabetical order, from 0 on. Otherwise there
+// are no columns. Files of other kinds, and those whose names start with a dot, are passed
 // over. Images are in alphabetical order of their paths.
-// A part that is not nil limits the images to its range.
-func readImages(folder string, channels, height, width int, part *Part) (*Table, error) {
-	if channels != 1 && channels != 3 || height < 1 || width < 1 {
-		return nil, fmt.Errorf("%s: images for inputs of shape [%d %d %d], expected 1 or 3 channels, rows and columns", folder, channels, height, width)
+type imageRows struct {
+	shape   []int     // C, H and W
+	paths   []string  // of the images that are left
+	classes []float64 // of these; nil without classes
+	resizer resize.Resizer
+}
+
+// openImages opens a folder of images, or the images of a part.
+func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
+	if len(r.Image) != 3 {
+		return nil, fmt.Errorf("%s: a folder of images for inputs of shape %v, expected a file, or inputs of shape [C H W]", path, r.Image)
 	}
-	paths, classes, err := imagePaths(folder)
-	if err != nil {
+	if c, h, w := r.Image[0], r.Image[1], r.Image[2]; c != 1 && c != 3 || h < 1 || w < 1 || h > maxPixels/w {
+		return nil, fmt.Errorf("%s: images for inputs of shape %v, expected 1 or 3 channels, rows and columns, and at most %d pixels", path, r.Image, maxPixels)
+	}
+	i := &imageRows{shape: slices.Clone(r.Image)}
+	var err error
+	if i.paths, i.classes, err = imagePaths(path); err != nil {
 		return nil, err
 	}
 	if part != nil {
-		if err := part.within(int64(len(paths))); err != nil {
+		if err := part.within(int64(len(i.paths))); err != nil {
 			return nil, err
 		}
-		paths = paths[part.From:part.To]
-		if classes != nil {
-			classes = classes[part.From:part.To]
-		}
+		i.skip(int(part.From), int(part.To))
 	}
-	size := channels * height * width
-	pixels := make([]uint8, 0, len(paths)*size)
-	var r resize.Resizer
-	for _, path := range paths {
-		planes, h, w, err := readImage(path, channels)
-		if err != nil {
-			return nil, err
-		}
-		pixels = pixels[:len(pixels)+size]
-		r.Resize(pixels[len(pixels)-size:], height, width, planes, h, w, resize.Triangle)
+	s := &Stream{Path: path, Images: true, Rows: int64(len(i.paths)), inputBytes: int64(i.size()), source: i}
+	if i.classes != nil {
+		s.Columns = []string{"class"}
 	}
-	t := &Table{Path: folder, X: tensor.New(tensor.WithShape(len(paths), channels, height, width), tensor.WithBacking(pixels))}
-	if classes == nil {
-		return t, nil
-	}
-	return t.join([]string{"class"}, classes)
+	return s.useAll(), nil
 }
+
+// skip leaves the images from a number up to another.
+func (i *imageRows) skip(from, to int) {
+	i.paths = i.paths[from:to]
+	if i.classes != nil {
+		i.classes = i.classes[from:to]
+	}
+}
+
+// size is the number of bytes of an image.
+func (i *imageRows) size() int { return i.shape[0] * i.shape[1] * i.shape[2] }
+
+func (i *imageRows) next(b *batch, n int) error {
+	n = min(n, len(i.paths))
+	if n == 0 {
+		return io.EOF
+	}
+	pixels := make([]uint8, n*i.size())
+	for k, path := range i.paths[:n] {
+		planes, h, w, err := readImage(path, i.shape[0])
+		if err != nil {
+			return err
+		}
+		i.resizer.Resize(pixels[k*i.size():(k+1)*i.size()], i.shape[1], i.shape[2], planes, h, w, resize.Triangle)
+		for range b.use {
+			b.values = append(b.values, i.classes[k])
+		}
+	}
+	b.x, b.n = tensor.New(tensor.WithShape(append([]int{n}, i.shape...)...), tensor.WithBacking(pixels)), n
+	i.skip(n, len(i.paths))
+	return nil
+}
+
+func (*imageRows) close() {}
 
 // imagePaths lists the images of a folder, and their classes if it has folders.
 func imagePaths(folder string) (paths []string, classes []float64, err error) {

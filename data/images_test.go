@@ -1,10 +1,12 @@
 package data
 
 import (
+	"errors"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +41,15 @@ func writeImage(t *testing.T, path string, h, w int, c color.Color) {
 	}
 }
 
+// readImages reads all images of a folder.
+func readImages(folder string, shape ...int) (*Table, error) {
+	s, err := TableReader{Image: shape}.openImages(folder, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.All(0)
+}
+
 func TestReadImages(t *testing.T) {
 	dir := t.TempDir()
 	red, blue := color.RGBA{200, 0, 0, 255}, color.RGBA{0, 0, 100, 255}
@@ -50,7 +61,7 @@ func TestReadImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table, err := readImages(dir, 3, 2, 3, nil)
+	table, err := readImages(dir, 3, 2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +77,7 @@ func TestReadImages(t *testing.T) {
 			}
 		}
 	}
-	if table, err = readImages(filepath.Join(dir, "b"), 1, 1, 1, nil); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
+	if table, err = readImages(filepath.Join(dir, "b"), 1, 1, 1); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
 		t.Errorf("a grey image without a class: %v, error %v", table, err)
 	}
 }
@@ -86,11 +97,53 @@ func TestReadImagesErrors(t *testing.T) {
 	for folder, want := range map[string]string{
 		"mixed": "images beside the folder", "broken": "x.png: image: unknown format", "empty": "no images", "none": "no such file", "classes": "0 images and 0 folders",
 	} {
-		if table, err := readImages(filepath.Join(dir, folder), 3, 2, 2, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if table, err := readImages(filepath.Join(dir, folder), 3, 2, 2); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, error %v, want %q", folder, table, err, want)
 		}
 	}
-	if _, err := readImages(dir, 2, 2, 2, nil); err == nil {
+	if _, err := readImages(dir, 2, 2, 2); err == nil {
 		t.Error("two channels are accepted")
+	}
+}
+
+// TestImagesInBatches: a folder is read batch by batch, so that memory does not grow with it, and a folder that does not fit into
+// memory is refused before an image is read.
+func TestImagesInBatches(t *testing.T) {
+	dir := t.TempDir()
+	for k := range 7 {
+		writeImage(t, filepath.Join(dir, string(rune('a'+k%2)), string(rune('p'+k))+".png"), 2, 2, color.Gray{uint8(10 * k)})
+	}
+	r := TableReader{Image: []int{1, 2, 2}}
+	want, err := r.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pixels []uint8
+	var classes []float64
+	for {
+		b, err := s.Next(3)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || b.N() > 3 {
+			t.Fatalf("%d images, error %v", b.N(), err)
+		}
+		pixels, classes = append(pixels, b.X.Uint8s()...), append(classes, b.Values.Float64s()...)
+	}
+	if !slices.Equal(pixels, want.X.Uint8s()) || !slices.Equal(classes, want.Values.Float64s()) || want.N() != 7 {
+		t.Errorf("batches have the images %v of classes %v, want %v of %v", pixels, classes, want.X.Uint8s(), want.Values)
+	}
+	large := TableReader{Image: []int{3, 1 << 13, 1 << 13}}
+	if s, err = large.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.All(1 << 20)
+	expectError(t, err, dir+": ", "take a part of the rows")
+	if _, err := (TableReader{Image: []int{3, 1 << 40, 1 << 40}}).Open(dir); err == nil {
+		t.Error("images beyond all memory are accepted")
 	}
 }

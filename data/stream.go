@@ -36,6 +36,8 @@ type Stream struct {
 	read   int             // rows so far
 	limit  int64           // of memory for a batch; 0 means what the machine has left
 
+	inputBytes int64 // of the inputs of a row that are no columns, which are read with their batch; 0 for others
+
 	reader TableReader // that opened the file
 }
 
@@ -111,11 +113,9 @@ const (
 // fits returns an error if so many rows, whose words need text bytes, need more memory than
 // they may.
 func (s *Stream) fits(rows, text int64) error {
-	need, left := text, s.limit
-	if cells := rows * int64(max(1, len(s.use))); cells < math.MaxInt64/2/cellBytes {
-		need += cells * cellBytes
-	} else {
-		need = math.MaxInt64
+	need, left := int64(math.MaxInt64), s.limit
+	if row := int64(max(1, len(s.use)))*cellBytes + s.inputBytes; rows < math.MaxInt64/2/row {
+		need = text + rows*row
 	}
 	ok := need <= left
 	if s.limit <= 0 {
@@ -270,18 +270,6 @@ func (r TableReader) open(path string) (*Stream, error) {
 // OpenText opens the text in content, see [TableReader.Read]. Path stands for the file in messages.
 func (r TableReader) OpenText(path string, content io.Reader) (*Stream, error) {
 	return r.openText(path, content, io.NopCloser(nil), 0)
-}
-
-// openImages reads a folder of images, or the images of a part.
-func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
-	if len(r.Image) != 3 {
-		return nil, fmt.Errorf("%s: a folder of images for inputs of shape %v, expected a file, or inputs of shape [C H W]", path, r.Image)
-	}
-	t, err := readImages(path, r.Image[0], r.Image[1], r.Image[2], part)
-	if err != nil {
-		return nil, err
-	}
-	return t.stream(), nil
 }
 
 // useAll makes all columns be read.

@@ -132,13 +132,26 @@ class Networks(unittest.TestCase):
         p = valla.fit(net, X, c, classes=True, **QUICK).predict(X)
         self.assertEqual(p["p"].shape, (60, 2))
 
+    def test_bytes(self):
+        """A module gets the bytes of images as they are, 0 to 255."""
+        X, y = np.random.default_rng(0).integers(0, 256, (60, 1, 4, 4)).astype(np.uint8), np.random.default_rng(1).standard_normal(60)
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(12, 1)).eval()
+        net[0].weight.data /= 255
+        want = net(torch.as_tensor(X).float()).detach().numpy()[:, 0]
+        for kind in (np.uint8, np.int64, np.uint16):
+            m = valla.fit(net, X.astype(kind), y, **QUICK)
+            for other in (X, torch.as_tensor(X), X.astype(np.float32)):
+                np.testing.assert_allclose(m.predict(other)["mean"], want, atol=1e-5)
+
     def test_words(self):
         rng = np.random.default_rng(0)
-        X, y = rng.integers(0, 9, (80, 5)), rng.standard_normal(80)
+        X, y = rng.integers(0, 9, (80, 6)), rng.standard_normal(80)
         torch.manual_seed(0)
-        net = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 1)).eval()
+        net = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(24, 1)).eval()
         want = net(torch.as_tensor(X)).detach().numpy()[:, 0]
-        np.testing.assert_allclose(valla.fit(net, X, y, **QUICK).predict(X)["mean"], want, atol=1e-5)
+        for X in (X, X.astype(np.uint16), X.reshape(80, 3, 2), X.reshape(80, 3, 2).astype(np.uint8)):
+            np.testing.assert_allclose(valla.fit(net, X, y, **QUICK).predict(X)["mean"], want, atol=1e-5)
 
     def test_several_inputs(self):
         class Both(nn.Module):

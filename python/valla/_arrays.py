@@ -28,12 +28,15 @@ def array(name: str, value: Any) -> Array:
         except (TypeError, ValueError) as e:
             raise Error(f"{name}: expected numbers, found {_first_odd(a)!r}") from e
     if a.dtype.kind == "b":
-        a = a.astype(np.uint8)
+        a = a.astype(np.int8)  # uint8 may be pixels, see write
     if a.dtype.kind not in "fiu":
         raise Error(f"{name}: expected numbers, found {'text' if a.dtype.kind in 'US' else a.dtype}: write text as numbers first, or use the program valla itself, which reads tables with text")
-    if a.dtype == np.float16:
-        a = a.astype(np.float32)
-    return np.ascontiguousarray(a)
+    return np.ascontiguousarray(a, dtype=_floats(a.dtype) if a.dtype.kind == "f" else a.dtype.newbyteorder("="))
+
+
+def _floats(kind: "np.dtype[Any]") -> "np.dtype[Any]":
+    """The type of the program's floats that holds numbers of a type: float32 for bytes and short integers."""
+    return np.dtype(np.float64) if kind.itemsize > 8 else np.result_type(kind, np.float32)
 
 
 def _first_odd(a: Array) -> Any:
@@ -76,11 +79,12 @@ def targets(y: Any, rows: int, classes: bool) -> Array:
     return a
 
 
-def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None) -> str:
-    """Writes inputs and targets as an archive of .npy files, and returns its path."""
-    all_ = dict(arrays)
+def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None, of_bytes: bool = False) -> str:
+    """Writes inputs and targets as an archive of .npy files, and returns its path. Whole numbers become floats, since
+    the program divides the bytes of images by 255; uint8 stays if the network is made of_bytes, as the program does it."""
+    all_ = {k: a if of_bytes and a.dtype == np.uint8 else a.astype(_floats(a.dtype), copy=False) for k, a in arrays.items()}
     if y is not None:
-        all_["y"] = y
+        all_["y"] = y.astype(_floats(y.dtype), copy=False)
     try:
         np.savez(path, **all_)
     except OSError as e:

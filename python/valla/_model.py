@@ -60,7 +60,7 @@ class Model:
         as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
         arrays = _arrays.inputs(X)
         with _folder() as d:
-            data, out = _arrays.write(Path(d) / "data.npz", arrays), str(Path(d) / "predictions.npz")
+            data, out = self._write(d, arrays), str(Path(d) / "predictions.npz")
             run(["predict", data, f"--model={self.path}", f"--out={out}", *flags(options)], names={data: "X", str(self.path): "the model"})
             with np.load(out) as columns:
                 return _joined({name: columns[name] for name in columns.files})
@@ -92,8 +92,12 @@ class Model:
         """Runs a command on rows with targets."""
         arrays = _arrays.inputs(X)
         with _folder() as d:
-            data = _arrays.write(Path(d) / "data.npz", arrays, _arrays.targets(y, _rows(arrays), False))
+            data = self._write(d, arrays, _arrays.targets(y, _rows(arrays), False))
             return run([command, data, f"--model={self.path}", *more], names={data: "X and y", str(self.path): "the model"})
+
+    def _write(self, folder: str, arrays: Dict[str, Array], y: Optional[Array] = None) -> str:
+        """Writes rows as the network takes them, and returns the path of the file."""
+        return _arrays.write(Path(folder) / "data.npz", arrays, y, _network.of_bytes(self.path))
 
     def __repr__(self) -> str:
         return f"valla.Model({str(self.path)!r})"
@@ -108,6 +112,12 @@ class Model:
 
 def _rows(arrays: Dict[str, Array]) -> int:
     return len(next(iter(arrays.values())))
+
+
+def _whole_images(arrays: Dict[str, Array]) -> bool:
+    """Whether the only input has more axes than a table, and whole numbers."""
+    first = next(iter(arrays.values()))
+    return len(arrays) == 1 and first.ndim > 2 and first.dtype.kind != "f"
 
 
 def _joined(columns: Dict[str, Array]) -> Dict[str, Array]:
@@ -156,27 +166,31 @@ def fit(net: Any, X: Any, y: Any, *, classes: bool = False, out: Optional[Pathli
     stands between the layers), or the path of a file: .onnx, .valla, .npz, .safetensors or .pt. X are the inputs of
     its training, [rows, columns] or with more axes, or a dict of the arrays of several inputs in their order; y
     are the targets, [rows] or [rows, targets], or with classes=True the classes 0, 1, … as the network numbers
-    its outputs. out is the path of the model file, by default a temporary one. Options are flags of the program,
-    such as method="lla", inducing=50 or seed=1."""
+    its outputs. Both are in the units of the network: bytes count from 0 to 255, unless net is a .valla file that
+    was made of bytes, see docs/python.md. out is the path of the model file, by default a temporary one. Options are
+    flags of the program, such as method="lla", inducing=50 or seed=1."""
     arrays = _arrays.inputs(X)
     target = _arrays.targets(y, _rows(arrays), classes)
     if classes:
         _classes(target)
     with _folder() as d:
-        data = _arrays.write(Path(d) / "data.npz", arrays, target)
         named = _network.flags(net, arrays, Path(d))
         known = named[0].startswith("--model=")
+        if not known and _whole_images(arrays) and not {"mean", "std"}.isdisjoint(options):
+            raise Error("X: whole numbers, and mean or std, in which pixels count from 0 to 1: expected floats in these units, such as X / 255")
+        data = _arrays.write(Path(d) / "data.npz", arrays, target, known and _network.of_bytes(Path(net)))
         about = {} if known else _about(arrays, target, classes)
         names = {data: "X and y", named[0].split("=", 1)[1]: "net"}
         return _made(out, lambda path: run(["fit", data, *named, f"--out={path}", *flags({**about, **options})], progress=progress, names=names))
 
 
 def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
-    """Trains a network on arrays, as `valla train` does. fit(m.path, X, y) puts error bars on the network m."""
+    """Trains a network on arrays X [rows, columns] or with more axes, and y as for fit, as `valla train` does, which
+    divides uint8 with more axes, such as images, by 255. fit(m.path, X, y) puts error bars on the network m."""
     arrays = _arrays.inputs(X)
     target = _arrays.targets(y, _rows(arrays), classes)
     with _folder() as d:
-        data = _arrays.write(Path(d) / "data.npz", arrays, target)
+        data = _arrays.write(Path(d) / "data.npz", arrays, target, of_bytes=True)
         return _made(out, lambda path: run(["train", data, f"--out={path}", *flags({**_about(arrays, target, classes), **options})], progress=progress, names={data: "X and y"}))
 
 

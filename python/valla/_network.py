@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
@@ -18,6 +20,15 @@ _ENDINGS = {".onnx": "network", ".valla": "model", ".npz": "net-weights", ".safe
 def is_module(net: Any) -> bool:
     """Whether net is a module of torch."""
     return hasattr(net, "state_dict") and hasattr(net, "parameters") and hasattr(net, "forward")
+
+
+def of_bytes(path: Path) -> bool:
+    """Whether the program has made the model in a file for bytes of images, which it divides by 255."""
+    try:
+        with zipfile.ZipFile(path) as z:
+            return bool(json.loads(z.read("model.json"))["inputs"].get("bytes"))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return False  # the program says what is wrong with the file
 
 
 def flags(net: Any, arrays: Mapping[str, Array], folder: Path) -> List[str]:
@@ -58,8 +69,9 @@ def _export(net: Any, arrays: Mapping[str, Array], path: Path) -> str:
             raise Error(f"net: parameter {name} is on {p.device}, expected all on the cpu: call net.cpu() first")
     rows = []
     for a in arrays.values():  # two rows: the tracer may take a single one for a constant
-        t = torch.as_tensor(np.repeat(a[:1], 2, axis=0))
-        rows.append(t.to(first.dtype) if t.is_floating_point() or len(arrays) == 1 and not _embeds(net, torch) else t.long())
+        whole = a.dtype.kind != "f" and (len(arrays) > 1 or _embeds(net, torch))
+        t = torch.as_tensor(np.repeat(a[:1], 2, axis=0).astype(np.int64 if whole else np.float64))
+        rows.append(t if whole else t.to(first.dtype))
     names = list(arrays)
     more: Dict[str, Any] = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     _try(net, rows, torch)

@@ -1,5 +1,9 @@
 """Arrays and tables without torch."""
+import os
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -71,3 +75,54 @@ class Units(unittest.TestCase):
         for kind in ("uint8", "int64"):
             with self.assertRaisesRegex(valla.Error, "X: whole numbers, and mean or std"):
                 valla.fit(state, X.astype(kind), np.zeros(40), mean=0.5, std=0.25, **QUICK)
+
+
+class Tables(unittest.TestCase):
+    """Models that the program has made of tables with names."""
+
+    def model(self, header, rows, *flags):
+        """A model of a table, trained by the program."""
+        d = tempfile.TemporaryDirectory()
+        self.addCleanup(d.cleanup)
+        table, out = Path(d.name) / "rows.csv", Path(d.name) / "m.valla"
+        table.write_text("\n".join([header, *(",".join(map(str, r)) for r in rows)]))
+        subprocess.run([os.environ["VALLA_PROGRAM"], "train", table, "--out", out, "--hidden=4", "--iterations=20", *flags], capture_output=True, check=True)
+        return valla.load(out)
+
+    def table(self, model, X):
+        """What the program prints for rows, by columns of text."""
+        with tempfile.TemporaryDirectory() as d:
+            rows = Path(d) / "rows.csv"
+            np.savetxt(rows, X, delimiter=",", header="a,b", comments="", fmt="%.17g")
+            said = subprocess.run([os.environ["VALLA_PROGRAM"], "predict", rows, "--model", model.path], capture_output=True, text=True, check=True)
+        lines = [line.split(",") for line in said.stdout.splitlines()]
+        return dict(zip(lines[0], zip(*lines[1:])))
+
+    def test_classes_of_text(self):
+        X, names = np.random.default_rng(0).standard_normal((60, 2)), ["setosa", "a_b", "class"]
+        model = self.model("a,b,species", [(*x, names[i % 3]) for i, x in enumerate(X)], "--target=species", "--classes")
+        p, want = model.predict(X), self.table(model, X)
+        self.assertEqual(set(p), {"class", "p", "classes"})
+        self.assertEqual(sorted(p["classes"]), sorted(names))
+        self.assertEqual(list(p["classes"][p["class"]]), list(want["class"]))
+        for k, name in enumerate(p["classes"]):
+            np.testing.assert_array_equal(p["p"][:, k], np.array(want["p_" + name], float))
+
+    def test_classes_of_numbers(self):
+        X = np.random.default_rng(0).standard_normal((60, 2))
+        model = self.model("a,b,species", [(*x, 3 + 4 * (i % 2)) for i, x in enumerate(X)], "--target=species", "--classes")
+        p = model.predict(X)
+        self.assertEqual(set(p), {"class", "p"})
+        np.testing.assert_array_equal(p["class"], np.array([3, 7])[p["p"].argmax(axis=1)])
+
+    def test_names_of_targets(self):
+        """The end of a target's name may be the name of another."""
+        X = np.random.default_rng(0).standard_normal((60, 2))
+        for targets in (["price", "log_price"], ["log_price", "price", "a_log_price"], ["5_x", "x"]):
+            with self.subTest(targets=targets):
+                model = self.model(",".join(["a", "b", *targets]), [(*x, *range(i, i + len(targets))) for i, x in enumerate(X)], "--target=" + ",".join(targets))
+                p, want = model.predict(X, above=[5]), self.table(model, X)
+                self.assertEqual(set(p), {"mean", "std", "lower", "upper", "epistemic", "aleatoric", "above_5"})
+                self.assertEqual(p["above_5"].shape, (60, len(targets)))
+                for name in ("mean", "std", "upper"):
+                    np.testing.assert_array_equal(p[name], np.array([want[f"{name}_{t}"] for t in targets], float).T)

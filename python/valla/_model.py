@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, Optional, Union
 
 import numpy as np
 
@@ -55,9 +55,11 @@ class Model:
 
     def predict(self, X: Any, **options: Any) -> Dict[str, Array]:
         """The columns of `valla predict` for the rows of X: for a regression the arrays mean, std, lower, upper,
-        epistemic and aleatoric, [rows], or [rows, targets] of several targets; for a classification class [rows], the
-        numbers of the most probable classes, and p [rows, classes], their probabilities. Options are its flags, such
-        as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
+        epistemic and aleatoric, in the units of the target, [rows], or [rows, targets] of several targets; for a
+        classification class [rows], the numbers of the most probable classes, and p [rows, classes], the
+        probabilities. If the classes are texts, class counts the columns of p from 0 on, and classes [classes] are
+        the texts. Options are flags, such as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or
+        noise=True."""
         arrays = _arrays.inputs(X)
         with _folder() as d:
             data, out = self._write(d, arrays), str(Path(d) / "predictions.npz")
@@ -122,18 +124,21 @@ def _whole_images(arrays: Dict[str, Array]) -> bool:
 
 def _joined(columns: Dict[str, Array]) -> Dict[str, Array]:
     """Columns of several targets or classes beside each other: mean_y0 and mean_y1 become mean [rows, 2]."""
-    if "class" in columns:
-        probs = np.stack([v for k, v in columns.items() if k.startswith("p_")], axis=1)
-        rest = {k: v for k, v in columns.items() if k != "class" and not k.startswith("p_")}
-        return {"class": columns["class"], "p": probs, **rest}
-    if "mean" in columns:
-        return columns
-    out: Dict[str, List[Array]] = {}
+    probs = {k: v for k, v in columns.items() if k.startswith("p_")}
+    if probs:
+        p, rest = np.stack(list(probs.values()), axis=1), {k: v for k, v in columns.items() if k not in probs}
+        if "class" not in columns:  # the program writes no text in arrays
+            rest = {"class": p.argmax(axis=1), "classes": np.array([k[len("p_"):] for k in probs]), **rest}
+        return {"class": rest.pop("class"), "p": p, **rest}
     targets = [k[len("mean_"):] for k in columns if k.startswith("mean_")]
-    for k, v in columns.items():
-        name = next((k[: -len(t) - 1] for t in targets if k.endswith("_" + t)), k)
-        out.setdefault(name, []).append(v)
-    return {k: v[0] if k == "samples" or len(v) == 1 else np.stack(v, axis=1) for k, v in out.items()}
+    if not targets:
+        return columns
+    # The end of a target's name may be that of another: a quantity has a column for each target.
+    quantities = [k[: -len(targets[0]) - 1] for k in columns if k.endswith("_" + targets[0])]
+    of = {q: [f"{q}_{t}" for t in targets] for q in quantities}
+    out = {q: np.stack([columns[k] for k in names], axis=1) for q, names in of.items() if columns.keys() >= set(names)}
+    used = {k for q in out for k in of[q]}
+    return {**out, **{k: v for k, v in columns.items() if k not in used}}
 
 
 def _made(out: Optional[Pathlike], make: Any) -> Model:

@@ -77,6 +77,21 @@ class Units(unittest.TestCase):
                 valla.fit(state, X.astype(kind), np.zeros(40), mean=0.5, std=0.25, **QUICK)
 
 
+class Inputs(unittest.TestCase):
+    def test_one_with_a_name(self):
+        X, (state, compute) = np.random.default_rng(0).standard_normal((40, 2)), perceptron(2)
+        model = valla.fit(state, {"x": X}, compute(X) + X[:, 0], **QUICK)
+        np.testing.assert_allclose(model.predict({"x": X})["mean"], compute(X))
+        np.testing.assert_array_equal(model.predict(X)["mean"], model.predict({"x": X})["mean"])
+
+    def test_names(self):
+        """Names of several inputs that the archive of the program has for other arrays."""
+        X = np.zeros((40, 2))
+        for name in ("X", "y", "file"):
+            with self.assertRaisesRegex(valla.Error, f"{name}: one of several inputs cannot have this name"):
+                valla.fit({"0.weight": X}, {"a": X, name: X}, X[:, 0])
+
+
 class Tables(unittest.TestCase):
     """Models that the program has made of tables with names."""
 

@@ -155,18 +155,23 @@ class Networks(unittest.TestCase):
 
     def test_several_inputs(self):
         class Both(nn.Module):
-            def __init__(self):
+            def __init__(self, outputs):
                 super().__init__()
-                self.a, self.b = nn.Linear(2, 4), nn.Linear(7, 1)
+                self.a, self.b = nn.Linear(2, 4), nn.Linear(7, outputs)
 
             def forward(self, x, z):
                 return self.b(torch.cat([torch.tanh(self.a(x)), z], dim=1))
 
         torch.manual_seed(0)
-        net, rng = Both().eval(), np.random.default_rng(0)
+        rng = np.random.default_rng(0)
         X = {"x": rng.standard_normal((80, 2)), "z": rng.standard_normal((80, 3))}
-        want = net(*(torch.as_tensor(v, dtype=torch.float32) for v in X.values())).detach().numpy()[:, 0]
-        np.testing.assert_allclose(valla.fit(net, X, rng.standard_normal(80), **QUICK).predict(X)["mean"], want, atol=1e-5)
+        for y in (rng.standard_normal(80), rng.standard_normal((80, 2))):
+            net = Both(y[0].size).eval()
+            want = net(*(torch.as_tensor(v, dtype=torch.float32) for v in X.values())).detach().numpy().reshape(y.shape)
+            m = valla.fit(net, X, y, **QUICK)
+            np.testing.assert_allclose(m.predict(X)["mean"], want, atol=1e-5)
+            self.assertEqual(m.predict(X)["std"].shape, y.shape)
+            self.assertEqual(m.evaluate(X, y)["rows"], 80)
 
     def test_state_and_files(self):
         X, y = rows()

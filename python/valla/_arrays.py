@@ -59,6 +59,8 @@ def inputs(X: Any) -> Dict[str, Array]:
             raise Error(f"{name}: shape {a.shape}, expected [rows, columns] or more axes; {name}.reshape(-1, 1) has one column, {name}.reshape(1, -1) one row")
         if a.ndim == 0 or a.size == 0:
             raise Error(f"{name}: shape {a.shape}, which has no rows")
+        if len(arrays) > 1 and name in ("X", "y", "file"):  # those of the archive, and of np.savez
+            raise Error(f"{name}: one of several inputs cannot have this name")
         if rows is not None and len(a) != rows:
             raise Error(f"{name}: {len(a)} rows, the inputs before have {rows}")
         rows = len(a)
@@ -82,7 +84,7 @@ def targets(y: Any, rows: int, classes: bool) -> Array:
 def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None, of_bytes: bool = False) -> str:
     """Writes inputs and targets as an archive of .npy files, and returns its path. Whole numbers become floats, since
     the program divides the bytes of images by 255; uint8 stays if the network is made of_bytes, as the program does it."""
-    all_ = {k: a if of_bytes and a.dtype == np.uint8 else a.astype(_floats(a.dtype), copy=False) for k, a in arrays.items()}
+    all_ = {k if len(arrays) > 1 else "X": a if of_bytes and a.dtype == np.uint8 else a.astype(_floats(a.dtype), copy=False) for k, a in arrays.items()}
     if y is not None:
         all_["y"] = y.astype(_floats(y.dtype), copy=False)
     try:

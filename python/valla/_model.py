@@ -203,7 +203,7 @@ def _about(arrays: Dict[str, Array], y: Array, classes: bool) -> Dict[str, Any]:
     """The flags that describe the targets."""
     if classes:
         return {"classes": True}
-    table = len(arrays) == 1 and next(iter(arrays.values())).ndim == 2
+    table = len(arrays) > 1 or next(iter(arrays.values())).ndim == 2  # of images, all of y are the targets
     return {"target": [f"y{i}" for i in range(y.shape[1])]} if y.ndim == 2 and table else {}
 
 

@@ -1,4 +1,5 @@
 """Arrays and tables without torch."""
+import json
 import os
 import subprocess
 import tempfile
@@ -141,3 +142,49 @@ class Tables(unittest.TestCase):
                 self.assertEqual(p["above_5"].shape, (60, len(targets)))
                 for name in ("mean", "std", "upper"):
                     np.testing.assert_array_equal(p[name], np.array([want[f"{name}_{t}"] for t in targets], float).T)
+
+
+class Options(unittest.TestCase):
+    """Flags that the package itself sets are no options, and errors are one line."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.X = np.random.default_rng(0).standard_normal((40, 2))
+        cls.state, compute = perceptron(2)
+        cls.y = compute(cls.X) + cls.X[:, 0] / 10
+        cls.model = valla.fit(cls.state, cls.X, cls.y, **QUICK)
+
+    def refused(self, want, call, *args, **options):
+        with self.assertRaises(valla.Error) as e:
+            call(*args, **options)
+        self.assertRegex(str(e.exception), want)
+        for odd in ("\n", "{", tempfile.gettempdir(), "--"):
+            self.assertNotIn(odd, str(e.exception))
+
+    def test_own(self):
+        X, y = self.X, self.y
+        with tempfile.TemporaryDirectory() as d:
+            calls = {
+                "predict": (self.model.predict, X), "evaluate": (self.model.evaluate, X, y), "report": (self.model.report, X, y, f"{d}/r.html"),
+                "calibrate": (self.model.calibrate, X, y), "fit": (valla.fit, self.state, X, y), "train": (valla.train, X, y),
+            }
+            for name, (call, *args) in calls.items():
+                for option in ("out", "model", "network", "net_weights", "net-weights", "json", "target", "parts", "help"):
+                    if option == "out" and name in ("report", "calibrate", "fit", "train") or option == "json" and name == "report":
+                        continue  # they have this parameter
+                    for value in (False, f"{d}/p.csv"):
+                        with self.subTest(call=name, option=option, value=value):
+                            self.refused(f"^{option} is no option here", call, *args, **{option: value})
+            self.assertEqual(os.listdir(d), [])
+            self.assertEqual(json.loads(self.model.report(X, y, f"{d}/r.html", json=True))["rows"], 40)
+            self.assertIn("mean", self.model.predict(X, out=None))
+
+    def test_estimators(self):
+        for option in ("classes", "progress", "model", "target", "X"):
+            self.refused(f"^{option} is no option here", valla.VallaRegressor(self.state, fit_options={"activation": "tanh", "method": "lla", option: True}).fit, self.X, self.y)
+            self.refused(f"^{option} is no option here", valla.VallaClassifier(train_options={option: True}).fit, self.X, self.X[:, 0] > 0)
+
+    def test_errors_of_evaluate(self):
+        self.refused("^X and y: expected 2 columns", self.model.evaluate, np.zeros((4, 3)), np.zeros(4))
+        self.refused('column "x1": expected a finite number', self.model.evaluate, [[0, np.nan]], [0])
+        self.refused("^unknown option: levle; did you mean level", self.model.evaluate, self.X, self.y, levle=2)

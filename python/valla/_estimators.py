@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _model
 from ._arrays import Array, array, inputs
-from ._program import Error
+from ._program import Error, refuse
 
 _Self = TypeVar("_Self", bound="_Estimator")
 
@@ -57,6 +57,9 @@ class _Estimator:
         return hasattr(self, "model_")
 
     def _fit(self, X: Any, y: Array, classes: bool) -> None:
+        for option in (*(self.train_options or {}), *(self.fit_options or {})):
+            if option in ("net", "X", "y", "classes", "progress"):  # parameters of the functions, beside flags
+                refuse(option)
         show = self.verbose
         seed: Dict[str, Any] = {"seed": self.random_state}
         net = self.net

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
@@ -74,8 +74,8 @@ class Model:
 
     def report(self, X: Any, y: Any, out: Pathlike = "report.html", **options: Any) -> str:
         """Writes a page on how good the error bars are, for rows that neither training nor fit has seen, and returns
-        its summary."""
-        return self._judge("report", X, y, f"--out={os.fspath(out)}", *flags(options))
+        its summary, with json=True the text of a JSON document."""
+        return self._judge("report", X, y, f"--out={os.fspath(out)}", *flags(options, json_too=True))
 
     def calibrate(self, X: Any, y: Any, *, out: Optional[Pathlike] = None, **options: Any) -> "Model":
         """The model with predictions that rows have corrected which neither training nor fit has seen, as by `valla
@@ -184,9 +184,9 @@ def fit(net: Any, X: Any, y: Any, *, classes: bool = False, out: Optional[Pathli
         if not known and _whole_images(arrays) and not {"mean", "std"}.isdisjoint(options):
             raise Error("X: whole numbers, and mean or std, in which pixels count from 0 to 1: expected floats in these units, such as X / 255")
         data = _arrays.write(Path(d) / "data.npz", arrays, target, known and _network.of_bytes(Path(net)))
-        about = {} if known else _about(arrays, target, classes)
+        about = [] if known else _about(arrays, target, classes)
         names = {data: "X and y", named[0].split("=", 1)[1]: "net"}
-        return _made(out, lambda path: run(["fit", data, *named, f"--out={path}", *flags({**about, **options})], progress=progress, names=names))
+        return _made(out, lambda path: run(["fit", data, *named, *about, f"--out={path}", *flags(options)], progress=progress, names=names))
 
 
 def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
@@ -196,15 +196,15 @@ def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = No
     target = _arrays.targets(y, _rows(arrays), classes)
     with _folder() as d:
         data = _arrays.write(Path(d) / "data.npz", arrays, target, of_bytes=True)
-        return _made(out, lambda path: run(["train", data, f"--out={path}", *flags({**_about(arrays, target, classes), **options})], progress=progress, names={data: "X and y"}))
+        return _made(out, lambda path: run(["train", data, *_about(arrays, target, classes), f"--out={path}", *flags(options)], progress=progress, names={data: "X and y"}))
 
 
-def _about(arrays: Dict[str, Array], y: Array, classes: bool) -> Dict[str, Any]:
+def _about(arrays: Dict[str, Array], y: Array, classes: bool) -> List[str]:
     """The flags that describe the targets."""
     if classes:
-        return {"classes": True}
+        return ["--classes"]
     table = len(arrays) > 1 or next(iter(arrays.values())).ndim == 2  # of images, all of y are the targets
-    return {"target": [f"y{i}" for i in range(y.shape[1])]} if y.ndim == 2 and table else {}
+    return ["--target=" + ",".join(f"y{i}" for i in range(y.shape[1]))] if y.ndim == 2 and table else []
 
 
 def load(path: Pathlike) -> Model:

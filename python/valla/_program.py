@@ -15,6 +15,8 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 VARIABLE = "VALLA_PROGRAM"
 _NAME = "valla.exe" if os.name == "nt" else "valla"
 _INSIDE = Path(__file__).parent / "bin" / _NAME
+# Flags that this package sets, or with which the program writes something else than this package reads.
+_OWN = ("help", "json", "model", "net-weights", "network", "out", "parts", "target")
 
 
 class Error(ValueError):
@@ -44,13 +46,20 @@ def find() -> str:
     return found
 
 
-def flags(options: Mapping[str, Any]) -> List[str]:
-    """Options as flags: True is the flag alone, None leaves it out, and lists are joined by commas."""
+def refuse(name: str) -> NoReturn:
+    """Raises that an option is none."""
+    raise Error(f"{name} is no option here: this package itself says what the program reads and writes")
+
+
+def flags(options: Mapping[str, Any], json_too: bool = False) -> List[str]:
+    """Options of a user as flags: True is the flag alone, None leaves it out, and lists are joined by commas."""
     out = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if value is None:
             continue
+        if flag[2:] in _OWN and not (json_too and name == "json"):
+            refuse(name)
         if isinstance(value, (list, tuple)):
             value = ",".join(str(v) for v in value)
         if value is True or value is False:
@@ -62,6 +71,8 @@ def flags(options: Mapping[str, Any]) -> List[str]:
 def _raise(line: str, code: int, names: Mapping[str, str]) -> NoReturn:
     """Raises what the program's last line says, in words of Python: without temporary paths, and with the names of
     options."""
+    if line.startswith('{"code"'):  # of a command with --json
+        line = json.loads(line)["error"]
     for path, name in names.items():
         line = line.replace(path, name)
     line = re.sub(r" \(see valla .*? --help\)$", "", line).replace("unknown flag", "unknown option")

@@ -275,17 +275,7 @@ func kindOfLogical(t parquet.Type, l format.LogicalTypeValue, micros bool) (parq
 		if l.IsSigned {
 			return parquetKind{}, false
 		}
-		number := func(v parquet.Value) uint64 {
-			if t.Kind() == parquet.Int32 {
-				return uint64(v.Uint32())
-			}
-			return v.Uint64()
-		}
-		return parquetKind{
-			whole: true,
-			exact: func(v parquet.Value) string { return strconv.FormatUint(number(v), 10) },
-			value: asNumber(func(v parquet.Value) float64 { return float64(number(v)) }),
-		}, true
+		return unsignedKind(t.Kind() == parquet.Int32), true
 	case *format.DecimalType:
 		return parquetKind{
 			exact: func(v parquet.Value) string { return digits(v, l.Scale) },
@@ -295,6 +285,21 @@ func kindOfLogical(t parquet.Type, l format.LogicalTypeValue, micros bool) (parq
 		return parquetKind{}, true
 	}
 	return parquetKind{}, false
+}
+
+// unsignedKind is the kind of whole numbers without a sign, of 32 bits or of 64.
+func unsignedKind(short bool) parquetKind {
+	number := func(v parquet.Value) uint64 {
+		if short {
+			return uint64(v.Uint32())
+		}
+		return v.Uint64()
+	}
+	return parquetKind{
+		whole: true,
+		exact: func(v parquet.Value) string { return strconv.FormatUint(number(v), 10) },
+		value: asNumber(func(v parquet.Value) float64 { return float64(number(v)) }),
+	}
 }
 
 // unitOf returns how many of a unit are in a second.

@@ -110,7 +110,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	case CalibrateConformal:
 		out.Calibration, e.Facts, err = m.conformal(ctx, judges, o)
 	case CalibrateLaw:
-		out.Calibration = nil
+		out.Calibration, e.FitLaws = nil, m.Uncalibrated().Laws
 		e.Facts, err = out.chooseLaws(ctx, judges, rows, o.Law)
 	case CalibrateAbstain:
 		out.Calibration, e.Facts, err = m.abstaining(ctx, judges, o)
@@ -403,20 +403,22 @@ func (m *Model) familiar(rows int) []string {
 func (m *Model) Uncalibrated() *Model {
 	c := m.without(ActionCalibrate)
 	c.Calibration = nil
-	if m.lawful() {
-		c.Laws = nil
+	if i := m.lawful(); i >= 0 {
+		if c.Laws = m.History[i].FitLaws; c.checkLaws() != nil { // of a file that another program has changed
+			c.Laws = nil
+		}
 	}
 	return c
 }
 
-// lawful reports whether a calibration has fitted the laws of the model.
-func (m *Model) lawful() bool {
-	return slices.ContainsFunc(m.History, func(e Event) bool { return e.Action == ActionCalibrate && e.Method == CalibrateLaw })
+// lawful returns the index of the first calibration in the history that has fitted the laws of the model; −1 if none has.
+func (m *Model) lawful() int {
+	return slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionCalibrate && e.Method == CalibrateLaw })
 }
 
 // dropNotes returns a note if the model has a calibration, which a new posterior ends.
 func (m *Model) dropNotes() []string {
-	if m.Calibration == nil {
+	if m.Calibration == nil && m.lawful() < 0 {
 		return nil
 	}
 	return []string{"The calibration was made for the predictions before and was dropped: calibrate again, with rows that are not among the new rows."}

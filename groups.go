@@ -39,14 +39,16 @@ func (m *Model) divided(rows jury, o CalibrateOptions) (out calibrate.Division, 
 	return out, nil
 }
 
-// inputsOf returns the numbers of the inputs that a column of the data has become: one, or one for each category.
+// inputsOf returns the numbers of the inputs that a column of the data has become: one, or one for each category, with the inputs for other
+// categories and for missing values, so that one of them is 1 in each row.
 func (m *Model) inputsOf(column string) (out []int, err error) {
 	features := m.Task.Inputs.Features
 	if at := slices.Index(features, column); at >= 0 {
 		return []int{at}, nil
 	}
 	for i, name := range features {
-		if strings.HasPrefix(name, column+"=") {
+		rest, ok := strings.CutPrefix(name, column)
+		if ok && (strings.HasPrefix(rest, "=") || out != nil && (rest == " other" || rest == " missing")) {
 			out = append(out, i)
 		}
 	}

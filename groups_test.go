@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/figure"
 )
 
@@ -191,6 +193,71 @@ func TestGroupsAgree(t *testing.T) {
 	}
 	_, err = m.Export(t.Context(), t.TempDir()+"/m.onnx", ExportOptions{})
 	oneLine(t, err, "by groups or with weights cannot be exported")
+}
+
+// TestGroupsOfCategories: rows with an unseen category and rows with a missing one have groups that they share with no frequent category, by
+// a Predictor as by the model.
+func TestGroupsOfCategories(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	table := func(n int, cities func(i int) string) *data.Table {
+		text := "city,a,y\n"
+		for i := range n {
+			a := rng.NormFloat64()
+			text += fmt.Sprintf("%s,%.6f,%.6f\n", cities(i), a, a+0.1*rng.NormFloat64())
+		}
+		path := filepath.Join(t.TempDir(), "t.csv")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := data.ReadTable(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	some := func(every int) func(i int) string { // one row of so many has a rare or a missing category
+		return func(i int) string {
+			if i%every == 0 {
+				return []string{"", fmt.Sprint("village", i)}[i/every%2]
+			}
+			return []string{"Bonn", "Cork", "Köln"}[i%3]
+		}
+	}
+	set, err := Encode(table(600, some(100)), data.ColumnOptions{Targets: []string{"y"}}, quickTrain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := quickTrain()
+	o.Network.Dtype = "float32"
+	m, err := Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := m.Set(table(1200, some(4)), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = m.Calibrate(t.Context(), rows, CalibrateOptions{Method: CalibrateConformal, Groups: "city"}); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := m.Set(table(120, func(i int) string { return []string{"Bonn", "Cork", "Köln", "", "Rome"}[i%5] }), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := m.Predictor(PredictorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Prediction
+	p := predict(t, m, fresh.X)
+	if err := q.Predict(t.Context(), graph.Floats(fresh.X), &out); err != nil || !slices.Equal(out.Groups, p.Groups) {
+		t.Errorf("groups %v by a predictor, %v by the model, error %v", out.Groups, p.Groups, err)
+	}
+	for i, g := range p.Groups {
+		if want := p.Groups[i%5]; g != want || i%5 > 2 && slices.Contains(p.Groups[:3], g) {
+			t.Fatalf("row %d of five categories has the group %d, of %v", i, g, p.Groups[:5])
+		}
+	}
 }
 
 // moved draws tables of a model whose noise grows with a, and whose mean a network of one unit misses, for inputs around a centre.

@@ -90,6 +90,8 @@ type Event struct {
 	Spreads []float64 `json:"spreads,omitempty"`
 	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
 	Marks []uint64 `json:"marks,omitempty"`
+	// FitLaws are the laws of the residuals that the fit had chosen, which a calibration has replaced by its own, see [CalibrateLaw].
+	FitLaws []law.Law `json:"fit_laws,omitempty"`
 	// Inputs are the distributions of the inputs of a training or a fit [D], see [Model.Profile]; nil: they are not known.
 	Inputs []data.ColumnProfile `json:"inputs,omitempty"`
 	// MAPLaws are the laws of the residuals of the network alone [T] with which the verdict judges it, see [Model.Alone];
@@ -163,7 +165,7 @@ func (m *Model) String() string {
 		return name + m.Calibration.suffix()
 	}
 	name = m.Posterior.String()
-	if m.Laws != nil && m.lawful() {
+	if m.Laws != nil && m.lawful() >= 0 {
 		name += ", law"
 	}
 	return name + m.Calibration.suffix()

@@ -12,8 +12,9 @@ import (
 
 // Refit returns a model with a new posterior of the method of m, which the function fit makes, such as from
 // sums over more rows than m was fitted to; see package pass. Rows held out, if there are any, choose the
-// standard deviations, as in [Model.Fit]; of 1,000 rows or more, half choose and half are for the [Verdict].
-// The function gets the rows that choose as the network takes them, or nil. A model without a posterior is
+// standard deviations, the laws and the temperature, as in [Model.Fit]; of 1,000 rows or more, half choose and half are for the
+// [Verdict]. Without them the laws and the temperature of the last fit stay. A calibration of m is dropped, and a note says so. The
+// function gets the rows that choose as the network takes them, or nil. A model without a posterior is
 // an error.
 //
 // The last Event of the returned model's history has the settings of the last fit of m with the settings of
@@ -35,9 +36,17 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 		all := map[string]any{}
 		maps.Copy(all, last.Settings)
 		maps.Copy(all, f.Record.Settings)
-		f.Record.Settings, e.UsualSpread, e.Spreads = all, last.UsualSpread, last.Spreads
+		f.Record.Settings = all
+		if held == nil {
+			e.UsualSpread, e.Spreads, e.MAPLaws, e.MAPTemperature = last.UsualSpread, last.Spreads, last.MAPLaws, last.MAPTemperature
+		}
 	}
-	return m.adopt(ctx, f, e, p, rows)
+	f.Record.Notes = append(f.Record.Notes, m.dropNotes()...)
+	out, err := m.adopt(ctx, f, e, p, rows)
+	if err == nil && held == nil {
+		out.Laws, out.Posterior.Temperature = m.Uncalibrated().Laws, m.Posterior.Temperature
+	}
+	return out, err
 }
 
 // refitting divides rows held out into rows that choose and rows that judge.

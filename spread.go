@@ -101,8 +101,9 @@ func (m *Model) setSpreads(ctx context.Context, e *Event, train *data.Set, share
 	}
 	slices.Sort(all)
 	e.UsualSpread = all[int(usualShare*float64(len(all)-1)+0.5)]
-	for k := range spreadSteps + 1 {
-		e.Spreads = append(e.Spreads, all[k*(len(all)-1)/spreadSteps])
+	e.Spreads = make([]float64, spreadSteps+1)
+	for k := range e.Spreads {
+		e.Spreads[k] = all[k*(len(all)-1)/spreadSteps]
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -107,12 +108,18 @@ func newContender(name string) (contender, error) {
 	return c, nil
 }
 
+// gaussian reports whether the targets are numbers with Gaussian noise, whose residuals can have a law.
+func (c *contest) gaussian() bool {
+	r, ok := c.m.Task.Outputs.(*task.Regression)
+	return ok && r.Model == nil
+}
+
 // contenders returns the network alone, and the contenders of the options that suit the outputs.
 func (c *contest) contenders() ([]contender, error) {
 	names := c.o.Methods
 	if names == nil {
 		names = slices.DeleteFunc(Names(), func(n string) bool {
-			return n == valla.CalibrateVector && !c.classes() || n == valla.CalibrateLaw && c.m.NoiseStds() == nil ||
+			return n == valla.CalibrateVector && !c.classes() || n == valla.CalibrateLaw && !c.gaussian() ||
 				(n == meanVariance || n == quantileNetwork) && c.classes()
 		})
 	}

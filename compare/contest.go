@@ -100,17 +100,27 @@ func (c *contest) pool(set *data.Set) (*data.Set, error) {
 	if c.o.Held != nil {
 		return c.o.Held, nil
 	}
-	var pool *data.Set
-	var err error
 	for _, e := range c.m.History {
 		if n := e.ValidationRows; e.Action == valla.ActionTrain && n > 0 && e.Rows+n == set.N() {
-			c.train, pool, err = holdout.Split(set, float64(n)/float64(set.N()), e.Seed)
-			return pool, err
+			return c.split(set, float64(n)/float64(set.N()), e.Seed)
 		}
 	}
 	c.out.Seen, c.held = true, len(c.m.Task.Inputs.Shape) > 1
-	c.train, pool, err = holdout.Split(set, 0.1, c.o.Seed)
-	return pool, err
+	return c.split(set, 0.1, c.o.Seed)
+}
+
+// split keeps the training rows of [holdout.Split], and returns the held-out rows in the order of the set, which laws of residuals look at.
+func (c *contest) split(set *data.Set, fraction float64, seed uint64) (pool *data.Set, err error) {
+	if c.train, pool, err = holdout.Split(set, fraction, seed); err != nil {
+		return nil, err
+	}
+	at, err := holdout.Positions(set.N(), fraction, seed, false)
+	if err != nil {
+		return nil, err
+	}
+	order := holdout.UpTo(0, len(at))
+	slices.SortFunc(order, func(a, b int) int { return at[a] - at[b] })
+	return pool.Rows(order), nil
 }
 
 // divide makes the folds of a pool. Twice as many rows as judge in a verdict are the most that it takes.
@@ -130,17 +140,22 @@ func (c *contest) divide(pool *data.Set) error {
 	case c.outer != nil:
 		c.folds = []fold{{pool, c.outer.Rows(holdout.Spaced(c.outer.N(), holdout.MostJudges))}}
 	case k == 1:
-		c.folds = []fold{{pool.Rows(order[:(n+1)/2]), pool.Rows(order[(n+1)/2:])}}
+		c.folds = []fold{{inOrder(pool, order[:(n+1)/2]), inOrder(pool, order[(n+1)/2:])}}
 	}
 	for i := range k {
 		if first, last := i*n/k, (i+1)*n/k; k > 1 {
-			c.folds = append(c.folds, fold{pool.Rows(slices.Concat(order[:first], order[last:])), pool.Rows(order[first:last])})
+			c.folds = append(c.folds, fold{inOrder(pool, order[:first], order[last:]), inOrder(pool, order[first:last])})
 		}
 	}
 	for _, f := range c.folds {
 		c.out.Rows += f.judge.N()
 	}
 	return nil
+}
+
+// inOrder returns some rows of a set in its order.
+func inOrder(set *data.Set, rows ...[]int) *data.Set {
+	return set.Rows(slices.Sorted(slices.Values(slices.Concat(rows...))))
 }
 
 // fitOptions returns the options of a fit that chooses by the rows of f.

@@ -6,6 +6,7 @@ package holdout
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
@@ -67,15 +68,20 @@ func Indices(n int, fraction float64, seed uint64) (rows, held []int, err error)
 	return rows, held, nil
 }
 
-// Halves divides rows at random into rows that choose and rows that judge. If the number of rows is odd,
-// there is one more row that chooses.
+// Halves divides rows at random into rows that choose and rows that judge, both in the order of the set. If the number of rows is
+// odd, there is one more row that chooses.
 func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
 	order := HalvesOrder(set.N(), seed)
 	return set.Rows(order[:(set.N()+1)/2]), set.Rows(order[(set.N()+1)/2:])
 }
 
-// HalvesOrder returns the numbers of the rows of both halves of n rows, those that choose first.
-func HalvesOrder(n int, seed uint64) []int { return Rand(seed, Judges).Perm(n) }
+// HalvesOrder returns the numbers of the rows of both halves of n rows, those that choose first; each half is in ascending order.
+func HalvesOrder(n int, seed uint64) []int {
+	order := Rand(seed, Judges).Perm(n)
+	slices.Sort(order[:(n+1)/2])
+	slices.Sort(order[(n+1)/2:])
+	return order
+}
 
 // Spaced returns the indices of at most most rows, evenly spaced among n rows.
 func Spaced(n, most int) []int {
@@ -102,7 +108,7 @@ func Positions(n int, fraction float64, seed uint64, halves bool) ([]int, error)
 	if err != nil || !halves {
 		return held, err
 	}
-	order := Rand(seed, Judges).Perm(len(held))
+	order := HalvesOrder(len(held), seed)
 	at := make([]int, (len(held)+1)/2)
 	for i := range at {
 		at[i] = held[order[i]]

@@ -41,6 +41,9 @@ func TestDivisions(t *testing.T) {
 		if !slices.Equal(together(a, b), together(set)) || a.N()-b.N() != n%2 {
 			t.Fatalf("halves of %d and %d rows of %d", a.N(), b.N(), n)
 		}
+		if !slices.IsSorted(a.X.Float64s()) || !slices.IsSorted(b.X.Float64s()) {
+			t.Fatalf("halves %v and %v are not in the order of the set", a.X, b.X)
+		}
 		if c, _ := Halves(set, seed); !slices.Equal(c.X.Float64s(), a.X.Float64s()) {
 			t.Fatal("the same seed gives other halves")
 		}

@@ -121,7 +121,7 @@ func (p Point) Write(w *Writing) (Written, error) {
 		return Written{}, err
 	}
 	n, c := mean.Shape()[0], mean.Shape()[1]
-	return Written{Mean: mean, Cov: w.Out.Fill(0, n, c, c)}, w.Err()
+	return Written{Mean: mean, Cov: w.Out.BroadcastTo(w.Out.Fill(0, 1), n, c, c)}, w.Err() // zeros in the memory of one
 }
 
 // Write changes the nodes of a distribution like the distribution.

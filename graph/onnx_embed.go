@@ -3,7 +3,7 @@ package graph
 // ONNX implements ONNXForm. Rows that are added to tables of their own are products with zeros and ones.
 func (r embed) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	if !r.scatter && !r.stacked {
-		at := w.Node("Cast", attr("to", 7), in[1].Name)
+		at := w.Node("Cast", attr("to", 7), w.Node("Round", nil, in[1].Name))
 		return w.Node("Gather", attr("axis", 0), in[0].Name, at)
 	}
 	if !r.stacked {

@@ -6,10 +6,11 @@ func (r sameTokens) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
 	return w.same(w.Reshape(w.fromStart(in[0], r.rows), x[0], x[1], Extent{Fixed: 1}), w.Reshape(w.fromStart(in[1], r.rows), y[0], Extent{Fixed: 1}, y[1]))
 }
 
-// fromStart returns places in a table of so many rows, counted from the start.
+// fromStart returns places in a table of so many rows, rounded to whole numbers, counted from the start.
 func (w *ONNX) fromStart(x ONNXValue, rows int) ONNXValue {
-	end := w.Node("Mul", nil, stepONNX(w, w.Node("Neg", nil, x.Name)), w.Number(float64(rows)))
-	return ONNXValue{w.Node("Add", nil, x.Name, end), x.Shape}
+	at := w.Node("Round", nil, x.Name)
+	end := w.Node("Mul", nil, stepONNX(w, w.Node("Neg", nil, at)), w.Number(float64(rows)))
+	return ONNXValue{w.Node("Add", nil, at, end), x.Shape}
 }
 
 // same returns 1 where whole numbers x and y, which broadcast, are the same, and 0 elsewhere.

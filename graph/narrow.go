@@ -38,7 +38,8 @@ type selection struct {
 	count int // of the parts
 }
 
-// selectionOf returns the selection that a node is.
+// selectionOf returns the selection that a node is. An axis of one part is not selected from: operands that are repeated along it and
+// operands that are not look the same.
 func selectionOf(n *Node) (s selection, ok bool) {
 	own, _ := unwrap(n.Op())
 	switch op := own.(type) {
@@ -47,7 +48,7 @@ func selectionOf(n *Node) (s selection, ok bool) {
 	case gather:
 		s, ok = selection{op, op.axis, len(op.at)}, !op.scatter
 	}
-	return s, ok && s.axis > 0 && s.axis < n.Dims()-1
+	return s, ok && s.axis > 0 && s.axis < n.Dims()-1 && Children(n)[0].Shape()[s.axis] > 1
 }
 
 func selects(n *Node) bool {

@@ -66,6 +66,10 @@ var narrowings = []struct {
 	{"columns of a product", false, func(b *builder, x, y, _, _, _ *node) *node {
 		return b.Slice(b.Transpose(b.MatMul(x, y, false, true)), 1, 0, 1)
 	}},
+	{"one place, repeated", false, func(b *builder, x, _, table, _, _ *node) *node {
+		one := b.SumTo(b.Exp(x), 2, 1, 4)
+		return b.SumTo(b.Gather(b.Mul(one, b.SumTo(table, 1, 4)), 1, 0, 0), 2, 1, 4)
+	}},
 	{"mean", false, func(b *builder, x, _, _, _, _ *node) *node { return b.SumAxis(b.Exp(x), 1) }},
 	{"needed as a whole, too", false, func(b *builder, x, _, _, _, _ *node) *node {
 		e := b.Exp(x)

@@ -23,6 +23,10 @@ func Combine(models ...*Model) (_ *Model, err error) {
 	if len(models) == 0 {
 		return nil, fmt.Errorf("no models, expected one at least")
 	}
+	models = slices.Clone(models)
+	for i, m := range models {
+		models[i] = m.MAP()
+	}
 	first := models[0]
 	out := &Model{Task: first.Task}
 	var networks []layers.Layers
@@ -35,7 +39,7 @@ func Combine(models ...*Model) (_ *Model, err error) {
 			return nil, err
 		}
 		networks = append(networks, membersOf(list)...)
-		out.History = append(out.History, m.MAP().History...)
+		out.History = append(out.History, m.History...)
 	}
 	out.Form = layers.SequentialForm{Input: first.Form.InputShape(), Layers: layers.Layers{layers.EnsembleLayer{Networks: networks}}}
 	if out.Net, err = layers.Build(out.Form, first.Dtype(), holdout.Rand(0, holdout.Weights)); err != nil {

@@ -187,6 +187,7 @@ func (m *Model) notesOf(set *data.Set, rows division, f *gp.Fitted) []string {
 // also by a verdict and notes where the division has rows for them.
 func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
 	out := m.MAP()
+	out.Task = m.Task // has the observation model of the fit
 	if err := out.take(m.posterior(f, e.Method, p.Likelihood)); err != nil {
 		return nil, err
 	}
@@ -342,6 +343,10 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 // some of which are held out, or with pseudo-rows, see FitOptions. It returns ctx's error if
 // ctx ends first.
 func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, error) {
+	m, err := m.observed(set, o.Likelihood)
+	if err != nil {
+		return gp.Problem{}, err
+	}
 	p, _, err := m.problem(ctx, set, o)
 	return p, err
 }

@@ -76,26 +76,36 @@ func varied(rows *data.Set) (*task.Regression, error) {
 	return r, nil
 }
 
-// observed returns the model with the observation model of the settings s in place of Gaussian noise, and the model
-// itself if s is nil or Gaussian noise.
+// observed returns the model with the observation model of the settings s in place of Gaussian noise, and with the
+// observation model with which the network was trained if s is nil or Gaussian noise.
 func (m *Model) observed(set *data.Set, s likelihood.Settings) (*Model, error) {
-	if s == nil {
-		return m, nil
-	}
 	r, ok := m.Task.Outputs.(*task.Regression)
-	if !ok {
+	switch {
+	case s == nil && !ok:
+		return m, nil
+	case s == nil:
+		return m.with(r.Trained()), nil
+	case !ok:
 		return nil, settings.Errorf("a likelihood for a network of classes, expected a regression")
 	}
 	if err := m.Task.CheckSet(set); err != nil {
 		return nil, err
 	}
 	own, err := r.Observed(set, s)
-	if err != nil || own.Model.Name == gaussianName {
-		return m, err
+	if err != nil {
+		return nil, err
 	}
-	out := m.copied()
-	out.Task.Outputs = own
-	return out, nil
+	if own.Model.Name == gaussianName {
+		own = own.Trained()
+	}
+	return m.with(own), nil
+}
+
+// with returns a copy of the model with another regression.
+func (m *Model) with(r *task.Regression) *Model {
+	c := m.copied()
+	c.Task.Outputs = r
+	return c
 }
 
 // gaussianName is the name of Gaussian noise, which is learned by the squared error.

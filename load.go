@@ -130,6 +130,7 @@ func (h *header) model(size int64) (*Model, error) {
 	case (h.Regression == nil) == (h.Classes == nil):
 		return nil, fmt.Errorf("expected either a regression or a classification")
 	case h.Regression != nil:
+		h.Regression.Inside = h.Regression.Inside || h.inside()
 		m.Task.Outputs = h.Regression
 	default:
 		m.Task.Outputs = h.Classes
@@ -146,6 +147,18 @@ func (h *header) model(size int64) (*Model, error) {
 	}
 	m.Net, err = layers.Build(m.Form, dt, nil)
 	return m, err
+}
+
+// inside reports whether the history tells that the observation model is of the fit, which files of earlier programs do not say:
+// a training by an observation model has it among its settings, and a network from elsewhere has none of real numbers.
+func (h *header) inside() bool {
+	r := h.Regression
+	if r.Model == nil || h.Posterior == nil || len(h.History) == 0 || h.History[0].Rows == 0 {
+		return false
+	}
+	l, err := r.Model.Likelihood()
+	_, trained := h.History[0].Settings["likelihood"]
+	return err == nil && l.Kind() == likelihood.Number && !trained
 }
 
 // restore reads the posterior, if there is one, and gives it to the model, whose weights have the fingerprint own.

@@ -114,9 +114,13 @@ func explain(operation string, err *error) {
 	}
 }
 
-// MAP returns the model without its posterior and calibration. Both models share the weights.
+// MAP returns the model without its posterior and calibration, and with the observation model with which the network was
+// trained. Both models share the weights.
 func (m *Model) MAP() *Model {
 	c := m.without(ActionFit, ActionUpdate, ActionCalibrate)
+	if r, ok := m.Task.Outputs.(*task.Regression); ok {
+		c.Task.Outputs = r.Trained()
+	}
 	c.Posterior, c.Calibration, c.Laws = nil, nil, nil
 	return c
 }

@@ -32,6 +32,7 @@ type Quantiles struct {
 // [Model.Trained] refuses, classes, and several targets are an error.
 func (m *Model) Quantiles(ctx context.Context, set *data.Set, level float64, report func(train.Progress)) (_ *Quantiles, err error) {
 	defer explain("quantiles", &err)
+	m = m.MAP()
 	o, err := m.Trained()
 	switch {
 	case err != nil:

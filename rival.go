@@ -24,7 +24,7 @@ type rival struct {
 // noise or a temperature of few rows may be far off. The examples that have chosen for the posterior choose their numbers,
 // if there are any.
 func (m *Model) rivals(ctx context.Context, e *gp.Examples, d division) (out []rival, err error) {
-	numbers, plain := m.gaussianNumbers(), rival{model: m.MAP()}
+	numbers, plain := m.MAP().gaussianNumbers(), rival{model: m.MAP()}
 	if e == nil || !numbers && !m.classifies() {
 		return []rival{plain}, nil
 	}

@@ -70,6 +70,7 @@ func (m *Model) Several(ctx context.Context, set *data.Set, n int, report func(t
 // weight decay that rows have chosen are the chosen ones; where the caller adds a NoiseHead they are chosen anew.
 // A network from elsewhere, and targets with an observation model of their own, are an error.
 func (m *Model) Trained() (o TrainOptions, err error) {
+	m = m.MAP()
 	at := slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionTrain })
 	if at < 0 || m.History[0].Action == ActionWeights {
 		return o, fmt.Errorf("the history does not tell how the network was trained")

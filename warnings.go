@@ -40,6 +40,7 @@ func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jur
 
 // networkWarnings compares the network with the best constant prediction, in a classification and with Gaussian noise.
 func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]string, error) {
+	m = m.MAP()
 	if !m.classifies() && !m.gaussianNumbers() {
 		return nil, nil
 	}

@@ -45,10 +45,11 @@ func ModelledTargets(set, rows *data.Set, s likelihood.Settings) (*Regression, e
 }
 
 // Observed returns a regression with the observation model of the settings s in place of Gaussian noise of one
-// variance. Targets keep their scale, so that the outputs of the network keep their meaning: s must describe one real
-// number for each target around the function. The parameters start by all rows of set, and the scale of the noise by
-// the noise of r.
+// variance, with which the network was trained. Targets keep their scale, so that the outputs of the network keep their
+// meaning: s must describe one real number for each target around the function. The parameters start by all rows of set,
+// and the scale of the noise by the noise of r.
 func (r *Regression) Observed(set *data.Set, s likelihood.Settings) (*Regression, error) {
+	r = r.Trained()
 	if r.Model != nil {
 		return nil, settings.Errorf("a likelihood for a network that was trained with the likelihood %v, expected one with Gaussian noise", r.model())
 	}
@@ -60,8 +61,19 @@ func (r *Regression) Observed(set *data.Set, s likelihood.Settings) (*Regression
 		return nil, settings.Errorf("the likelihood %v for a network of the squared error, expected noise around a real number", l)
 	}
 	own := *r
-	own.Model = out.Model
+	own.Model, own.Inside = out.Model, true
 	return &own, nil
+}
+
+// Trained returns the regression with which the network was trained: r, or, where a fit has Observed targets in another way,
+// r with Gaussian noise.
+func (r *Regression) Trained() *Regression {
+	if !r.Inside {
+		return r
+	}
+	own := *r
+	own.Model, own.Inside = nil, false
+	return &own
 }
 
 // refuse returns an error that names a target of y [N·T·W] that the observation model does not take, in the units of

@@ -152,6 +152,7 @@ func TestRegressionErrors(t *testing.T) {
 		"noise variance 0":        {Names: []string{"y"}},
 		"noise variance NaN":      {Names: []string{"y"}, NoiseVariance: math.NaN()},
 		"noise variance +Inf":     {Names: []string{"y"}, NoiseVariance: math.Inf(1)},
+		"no likelihood of a fit":  {Names: []string{"y"}, NoiseVariance: 1, Inside: true},
 		"0 means and 1 standard":  {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{1}},
 		`"y": mean +Inf`:          {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{1}, Mean: []float64{math.Inf(1)}},
 		`standard deviation 0, e`: {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{0}, Mean: []float64{0}},

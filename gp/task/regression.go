@@ -27,6 +27,7 @@ type Regression struct {
 	Noise         []float64        `json:"noise,omitempty"`      // scale of the residuals of each of several targets in units of Std [T]: it divides targets and outputs; nil: 1
 	NoiseVariance float64          `json:"noise_variance"`       // squared scale of the targets around the network alone, in the network's units; 0 for a model without noise
 	Model         *likelihood.Spec `json:"likelihood,omitempty"` // observation model; nil: Gaussian noise
+	Inside        bool             `json:"inside,omitempty"`     // Model is of a fit, see Observed: the network was trained with Gaussian noise
 }
 
 // leastStd and mostStd bound the standard deviations of targets, so that variances in the units of the targets
@@ -80,6 +81,9 @@ func (r *Regression) checkModel() error {
 	if r.Model == nil {
 		if !positive(r.NoiseVariance) {
 			return fmt.Errorf("noise variance %g, expected a positive number", r.NoiseVariance)
+		}
+		if r.Inside {
+			return fmt.Errorf("no likelihood of a fit, expected one")
 		}
 		return nil
 	}

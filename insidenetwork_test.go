@@ -8,10 +8,12 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
+	vallagp "github.com/go-valla/valla/gp/valla"
 )
 
 // insideModels are a network, and fits to it with Student's t and with a mixture in place of its Gaussian noise, for rows of
@@ -101,6 +103,33 @@ func TestInsideOfEarlierFile(t *testing.T) {
 		}
 		if !slices.Equal(numbers(predict(t, again.MAP(), set.X)), numbers(predict(t, m, set.X))) {
 			t.Errorf("%s: another network alone after a file of an earlier program", name)
+		}
+	}
+}
+
+// TestInsideRefit: a posterior that is made anew from sums keeps the parameters of its observation model, also where the network
+// was trained with this model.
+func TestInsideRefit(t *testing.T) {
+	set, o := wave(200, 1), quickTrain()
+	for name, of := range map[string]likelihood.Settings{"inside": nil, "trained": observationModel(t, "student-t")} {
+		o.Likelihood = of
+		m, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		how := FitOptions{Settings: &vallagp.Settings{Inducing: 8, Iterations: 60}}
+		if of == nil {
+			how.Likelihood = observationModel(t, "student-t")
+		}
+		m = fit(t, m, set, how)
+		again, err := m.Refit(t.Context(), nil, 0, func(*gp.Examples) (*gp.Fitted, error) {
+			return &gp.Fitted{Posterior: m.Posterior.Stored, NoiseVariance: m.Posterior.NoiseVariance}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(numbers(predict(t, again, set.X)), numbers(predict(t, m, set.X))) {
+			t.Errorf("%s: other predictions of the same posterior", name)
 		}
 	}
 }

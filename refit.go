@@ -51,7 +51,7 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 
 // refitting divides rows held out into rows that choose and rows that judge.
 func (m *Model) refitting(held *data.Set, seed uint64) (p gp.Problem, d division, err error) {
-	p = gp.Problem{Net: m.network(), Likelihood: m.Task.Likelihood()}
+	p = gp.Problem{Net: m.network(), Likelihood: m.Likelihood()}
 	if held == nil {
 		return p, d, nil
 	}

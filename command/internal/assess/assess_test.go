@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
@@ -246,6 +247,27 @@ func TestClasses(t *testing.T) {
 	if table := many.Parts[0].Tables[0]; table.Title != "The most frequent confusions" || len(table.Rows) == 0 || len(table.Rows) > worst {
 		t.Errorf("confusions %+v", table)
 	}
+}
+
+// A posterior with Student's t inside is compared with the network with the law that the verdict gave it, as a posterior with a
+// law is.
+func TestInside(t *testing.T) {
+	set := sample(300, 1, []string{"y"}, 0)
+	m, err := valla.Train(t.Context(), set, valla.TrainOptions{Network: valla.Network{Hidden: []int{6}}, Training: valla.Training{Iterations: 150}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := likelihood.Named("student-t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{}, Likelihood: inside}); err != nil {
+		t.Fatal(err)
+	}
+	if all, network := Models(m); len(all) != 3 || network != 1 || all[1].String() != "MAP + student-t" {
+		t.Errorf("compared with model %d of %v", network, all)
+	}
+	pageOf(t, m, sample(80, 5, []string{"y"}, 0), Options{Level: 0.9})
 }
 
 // What a fit found is said as it is.

@@ -29,11 +29,13 @@ type candidate struct {
 }
 
 // Models returns the network of m alone and, if m has them, the network with what the verdict gave it, the network with
-// the posterior and the calibrated model. The second is there where m has a law of the residuals. The last of these
-// predicts as m does. The index network has the model with which m is to be compared, see valla.Model.Alone.
+// the posterior and the calibrated model. The second is there where m has a law of the residuals, or a fit with an observation
+// model of its own. The last of these predicts as m does. The index network has the model with which m is to be compared, see valla.Model.Alone.
 func Models(m *valla.Model) (all []*valla.Model, network int) {
 	all = []*valla.Model{m.MAP()}
-	if alone := m.Alone(); m.Laws != nil && (alone.Laws != nil || alone.Calibration != nil) {
+	r, numbers := m.Task.Outputs.(*task.Regression)
+	lawful := m.Laws != nil || numbers && r.Inside
+	if alone := m.Alone(); lawful && (alone.Laws != nil || alone.Calibration != nil) {
 		all, network = append(all, alone), 1
 	}
 	if m.Posterior != nil {

@@ -27,9 +27,9 @@ type Quantiles struct {
 }
 
 // Quantiles trains a network for intervals of a level on the table on which the network of m was trained. It has the form of
-// this network with a second output, and its training has the settings and the held-out rows that the history of m tells, with
-// the pinball loss in place of the squared error; steps and a weight decay that rows have chosen are chosen anew. A network that
-// [Model.Trained] refuses, classes, and several targets are an error.
+// this network, or of one network of an ensemble, with a second output, and its training has the settings and the held-out rows
+// that the history of m tells, with the pinball loss in place of the squared error; steps and a weight decay that rows have chosen
+// are chosen anew. A network that [Model.Trained] refuses, classes, and several targets are an error.
 func (m *Model) Quantiles(ctx context.Context, set *data.Set, level float64, report func(train.Progress)) (_ *Quantiles, err error) {
 	defer explain("quantiles", &err)
 	m = m.MAP()
@@ -42,7 +42,7 @@ func (m *Model) Quantiles(ctx context.Context, set *data.Set, level float64, rep
 	case !m.gaussianNumbers() || m.Task.Size() != 1:
 		return nil, fmt.Errorf("intervals of %s of %d targets, expected a regression of one target", m.Task.Kind(), m.Task.Size())
 	}
-	o.NoiseHead, o.head, o.OnProgress = "", pinballHead(level), report
+	o.NoiseHead, o.Training.Networks, o.head, o.OnProgress = "", 1, pinballHead(level), report
 	t, err := newTraining(set, o)
 	if err != nil {
 		return nil, err

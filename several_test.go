@@ -219,6 +219,13 @@ func TestSeveralAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		both, err := Combine(m, again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if how, err := both.Trained(); err != nil || how.Training.Networks != 2 {
+			t.Errorf("%s: an ensemble of both is trained by %+v, error %v", name, how.Training, err)
+		}
 		if again.fingerprint() != m.fingerprint() || !reflect.DeepEqual(again.Task.Outputs, m.Task.Outputs) {
 			t.Errorf("%s: another network", name)
 		}
@@ -230,4 +237,75 @@ func TestSeveralAgain(t *testing.T) {
 			t.Errorf("%s: the first of two networks is another one", name)
 		}
 	}
+}
+
+// TestEnsembleAgain: an ensemble is trained again network by network, as it was trained, also with another number of networks;
+// its quantile network is one network.
+func TestEnsembleAgain(t *testing.T) {
+	set, o := wave(200, 1), quickTrain()
+	o.Training.Networks = 3
+	m, err := Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = loaded(t, written(t, m))
+	how, err := m.Trained()
+	if err != nil || how.Training.Networks != 3 {
+		t.Fatalf("%d networks, error %v", how.Training.Networks, err)
+	}
+	for n, want := range map[int]int{0: 3, 2: 2, 4: 4} {
+		again, err := m.Several(t.Context(), set, n, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := layers.Members(again.Net)
+		if len(members) != want {
+			t.Fatalf("%d networks, want %d", len(members), want)
+		}
+		for k, net := range layers.Members(m.Net)[:min(3, want)] {
+			for i, p := range net.Params() {
+				if !reflect.DeepEqual(p.Value.Data(), members[k].Params()[i].Value.Data()) {
+					t.Fatalf("%d networks: network %d is another one", n, k+1)
+				}
+			}
+		}
+		if n == 0 && (again.fingerprint() != m.fingerprint() || !reflect.DeepEqual(again.Task.Outputs, m.Task.Outputs)) {
+			t.Error("another ensemble")
+		}
+	}
+	one, err := m.Several(t.Context(), set, 1, nil)
+	if err != nil || layers.Members(one.Net) != nil || !reflect.DeepEqual(one.Net.Params()[0].Value.Data(), m.Net.Params()[0].Value.Data()) {
+		t.Errorf("one network of the ensemble is another one, error %v", err)
+	}
+	q, err := m.Quantiles(t.Context(), set, 0.9, nil)
+	if err != nil || layers.Members(q.model.Net) != nil {
+		t.Errorf("the network of quantiles is an ensemble, error %v", err)
+	}
+}
+
+// TestEnsembleOfOthers: models of other forms, of other trainings, and from elsewhere have no training in common.
+func TestEnsembleOfOthers(t *testing.T) {
+	m, set := trained(t)
+	wide, short := quickTrain(), quickTrain()
+	wide.Network.Hidden, short.Training.Iterations = []int{12}, 300
+	for want, o := range map[string]TrainOptions{"have different forms": wide, "were trained in different ways": short} {
+		other, err := Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both, err := Combine(m, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = loaded(t, written(t, both)).Trained()
+		oneLine(t, err, "the networks of the ensemble "+want)
+	}
+	elsewhere := *m
+	elsewhere.History = []Event{{Action: ActionWeights}}
+	both, err := Combine(m, &elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = both.Trained()
+	oneLine(t, err, "the history does not tell how the network was trained")
 }

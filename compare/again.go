@@ -42,7 +42,7 @@ var retrained = []again{{
 		if o.NoiseHead != "" {
 			return errors.New("the network itself tells the noise of each row")
 		}
-		o.NoiseHead = task.LogVariance
+		o.NoiseHead, o.Training.Networks = task.LogVariance, 1
 		return nil
 	},
 	but: "it does not know which inputs are unlike the training rows, and fits of posteriors to such a network may be better still (valla train --noise-head log-variance)",

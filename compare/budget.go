@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // run makes the results. The context limited ends with the budget, or with ctx.
@@ -141,14 +142,16 @@ func (c *contest) estimated(ctx context.Context, all []contender) (queue []conte
 	return queue
 }
 
-// trained returns the seconds that the training of the network took, or 0 for a network from elsewhere.
-func (c *contest) trained() (seconds float64) {
+// trained returns the seconds that the training of the network took, or that of a network of an ensemble in the mean, or 0 for a
+// network from elsewhere.
+func (c *contest) trained() float64 {
+	var all []float64
 	for _, e := range c.m.History {
 		if e.Action == valla.ActionTrain {
-			seconds += e.Seconds
+			all = append(all, e.Seconds)
 		}
 	}
-	return seconds
+	return kernel.Mean(all)
 }
 
 // estimate returns the estimate of a fit with the first fold.

@@ -375,3 +375,59 @@ func TestShift(t *testing.T) {
 	_, err = Run(t.Context(), m, set, Options{Shift: true, Held: set})
 	fixture.OneLine(t, err, "outer rows judge, or held-out rows")
 }
+
+// TestEnsemble: the rivals of an ensemble are trained as its networks were, one by one, and the outer rows judge an ensemble of
+// as many networks.
+func TestEnsemble(t *testing.T) {
+	set, o := small.Wave(200, 1), quickTrain()
+	train := func(set *data.Set, networks int, head task.ScaleOf) *valla.Model {
+		o.Training.Networks, o.NoiseHead = networks, head
+		m, err := valla.Train(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m, held := train(set, 3, ""), small.Wave(120, 7)
+	c := run(t, m, set, Options{Methods: []string{"deep-ensemble", "mean-variance", "quantiles"}, Held: held, Folds: 1, Seed: 5})
+	_, judge := holdout.Halves(held, 5)
+	for name, by := range map[string]*valla.Model{"map": m, "deep-ensemble": train(set, ensembleSize, ""), "mean-variance": train(set, 1, task.LogVariance)} {
+		nearNLL(t, c.get(t, name), by, judge)
+	}
+	if c.Intervals == nil {
+		t.Errorf("no intervals, left out %v", c.LeftOut)
+	}
+	inner, outer, err := holdout.Outer(set, outerShare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = run(t, m, set, Options{Shift: true, Methods: []string{"deep-ensemble", "lla-last-layer"}})
+	again := train(inner, 3, "")
+	for name, by := range map[string]*valla.Model{
+		"map": again, "deep-ensemble": train(inner, ensembleSize, ""),
+		"lla-last-layer": fit(t, again, inner, valla.FitOptions{Settings: &laplace.Settings{Weights: []string{"last-layer"}}}),
+	} {
+		nearNLL(t, c.get(t, name), by, outer)
+	}
+}
+
+// nearNLL compares the NLL of a result with that of a model on the rows that judge.
+func nearNLL(t *testing.T, r Result, m *valla.Model, judge *data.Set) {
+	t.Helper()
+	want, err := m.Evaluate(t.Context(), judge, valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Near(t, r.Name+": NLL", r.NLL, want.NLL(), 1e-9)
+}
+
+// TestTrainedSeconds: a training takes as long as that of one network of an ensemble.
+func TestTrainedSeconds(t *testing.T) {
+	c := contest{m: &valla.Model{History: []valla.Event{{Action: valla.ActionTrain, Seconds: 5}, {Action: valla.ActionTrain, Seconds: 3}}}}
+	if got := c.trained(); got != 4 {
+		t.Errorf("%g seconds, want 4", got)
+	}
+	if got := (&contest{m: &valla.Model{}}).trained(); got != 0 {
+		t.Errorf("%g seconds without a training, want 0", got)
+	}
+}

@@ -90,7 +90,7 @@ func (c *contest) shift(ctx context.Context) (err error) {
 	if c.set, c.outer, err = holdout.Outer(c.set, outerShare); err != nil {
 		return err
 	}
-	c.m, err = c.m.Several(ctx, c.set, 1, c.progress("the network without outer rows"))
+	c.m, err = c.m.Several(ctx, c.set, 0, c.progress("the network without outer rows"))
 	return err
 }
 

@@ -61,9 +61,16 @@ func oneHot(c *call) []value {
 	axis := c.axis(c.int("axis", -1), dims)
 	perm := slices.Insert(c.axes(nil, dims)[:dims-1:dims-1], axis, dims-1)
 	if y.host != nil {
-		y.host = y.host.each(func(k float64) float64 { return off + k*(on-off) })
+		y.host = y.host.each(func(k float64) float64 {
+			if k == 0 {
+				return off
+			}
+			return on
+		})
+		y.host.whole = levels.whole
 	} else {
-		y.node = c.made(c.b.Affine(y.node, on-off, off))
+		single := func(x float64) *graph.Node { return c.asNode(value{host: &host{shape: []int{1}, v: []float64{x}}}) }
+		y.node = c.made(c.b.Where(y.node, single(on), single(off)))
 	}
 	return c.transposed(y, perm)
 }

@@ -70,7 +70,8 @@ func matMul(c *call) []value {
 		shape = shape[:len(shape)-1]
 	}
 	if rowVector {
-		shape = slices.Delete(shape, len(shape)-1, len(shape))
+		at := z.Dims() - 2
+		shape = slices.Delete(shape, at, at+1)
 	}
 	return c.reshaped(value{node: z}, shape)
 }

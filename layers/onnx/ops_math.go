@@ -24,7 +24,7 @@ func init() {
 		"Relu":       unary((*graph.Builder).ReLU, func(x float64) float64 { return max(x, 0) }),
 		"Tanh":       unary((*graph.Builder).Tanh, math.Tanh),
 		"Sigmoid":    unary((*graph.Builder).Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
-		"Softplus":   unary((*graph.Builder).Softplus, func(x float64) float64 { return math.Log1p(math.Exp(x)) }),
+		"Softplus":   unary((*graph.Builder).Softplus, func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }),
 		"Erf":        unary((*graph.Builder).Erf, math.Erf),
 		"Exp":        unary((*graph.Builder).Exp, math.Exp),
 		"Log":        unary((*graph.Builder).Log, math.Log),
@@ -155,7 +155,13 @@ func div(c *call) []value {
 // pow has a constant exponent; a fractional one needs positive numbers.
 func pow(c *call) []value {
 	if c.constant() {
-		return hosts(c.zip(c.host(0), c.host(1), c.host(0).whole, math.Pow))
+		whole := c.host(0).whole // as the result is, whatever the exponent
+		return hosts(c.zip(c.host(0), c.host(1), whole, func(x, p float64) float64 {
+			if whole {
+				return math.Trunc(math.Pow(x, p))
+			}
+			return math.Pow(x, p)
+		}))
 	}
 	return nodes(c.made(c.b.Pow(c.node(0), c.number(1, "an exponent"))))
 }

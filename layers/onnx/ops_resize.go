@@ -123,7 +123,7 @@ func resize(c *call) []value {
 		to := n
 		if scales != nil {
 			scale = scales[i]
-			to = int(math.Floor(float64(n) * scale))
+			to = int(float32(n) * float32(scale)) // as exporters and runtimes round it
 		} else {
 			to = sizes[i]
 			scale = float64(to) / float64(n)

@@ -1,0 +1,70 @@
+package onnx
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/layertest"
+)
+
+// TestVectorTimesMatrix: a product of a vector and matrices has the columns of the matrices.
+func TestVectorTimesMatrix(t *testing.T) {
+	with := func(w []float64, x []float64) []float64 {
+		return []float64{w[0]*x[0] + w[1]*x[3], w[0]*x[1] + w[1]*x[4], w[0]*x[2] + w[1]*x[5]}
+	}
+	layertest.Conform(t, []layertest.Case{
+		{Name: "stacked", Layer: chain(nodeOf("MatMul", nil, "y", "w", "x")).array("w", 2), Input: []int{2, 3}, Naive: func(net layers.Network, x []float64) []float64 {
+			return with(weightsOf(net, 0), x)
+		}},
+		{Name: "one matrix", Layer: chain(nodeOf("MatMul", nil, "v", "w", "m"), nodeOf("Add", nil, "y", "x", "v")).array("w", 2).array("m", 2, 3), Input: []int{3}, Naive: func(net layers.Network, x []float64) []float64 {
+			for i, v := range with(weightsOf(net, 0), weightsOf(net, 1)) {
+				x[i] += v
+			}
+			return x
+		}},
+	})
+}
+
+// joinedTo is a graph in which nodes make c of constants, which is added to x.
+func joinedTo(nodes ...Node) Graph { return chain(append(nodes, nodeOf("Add", nil, "y", "x", "c"))...) }
+
+// TestNumbersStayNumbers: a number that an operator has made of constants divides with a rest, an integer without one.
+func TestNumbersStayNumbers(t *testing.T) {
+	by := func(more ...Node) Graph { return chain(append(more, nodeOf("Div", nil, "y", "x", "c"))...) }
+	oneHot := nodeOf("OneHot", nil, "c", "i", "3", "v")
+	mod := nodeOf("Mod", attributes{"fmod": whole(1)}, "c", "a", "b")
+	checkExact(t, []exact{
+		{"Mod", by(mod).constant("a", floatsOf(-6)).constant("b", floatsOf(4)), []int{1}, []float64{3}, []float64{-1.5}, nil},
+		{"Mod of integers", by(mod).constant("a", integersOf(-6)).constant("b", integersOf(4)), []int{1}, []float64{3}, []float64{-1}, nil},
+		{"OneHot", by(oneHot).constant("i", integersOf(1)).constant("3", integersOf(3)).constant("v", floatsOf(2, 4)), []int{3}, []float64{3, 3, 3}, []float64{1.5, 0.75, 1.5}, nil},
+		{"OneHot of integers", by(oneHot).constant("i", integersOf(1)).constant("3", integersOf(3)).constant("v", integersOf(2, 4)), []int{3}, []float64{3, 3, 3}, []float64{1, 0, 1}, nil},
+		{"Pow of an integer", joinedTo(nodeOf("Pow", nil, "c", "2", "h")).constant("2", integersOf(2)).constant("h", floatsOf(0.5)), []int{1}, []float64{0}, []float64{1}, nil},
+	})
+}
+
+// TestOneHotOfInfinity: values that are not selected leave the others as they are.
+func TestOneHotOfInfinity(t *testing.T) {
+	least := func(nodes ...Node) Graph {
+		return chain(append(nodes, nodeOf("Max", nil, "y", "h", "z"))...).constant("3", integersOf(3)).constant("v", floatsOf(math.Inf(-1), 2)).constant("z", floatsOf(0))
+	}
+	checkExact(t, []exact{
+		{"places of constants", least(nodeOf("OneHot", nil, "o", "i", "3", "v"), nodeOf("Add", nil, "h", "x", "o")).constant("i", integersOf(1)), []int{3}, []float64{1, 1, 1}, []float64{0, 3, 0}, nil},
+		{"places of examples", least(nodeOf("ArgMax", attributes{"axis": whole(1), "keepdims": whole(0)}, "i", "x"), nodeOf("OneHot", nil, "h", "i", "3", "v")), []int{2}, []float64{1, 4}, []float64{0, 2, 0}, nil},
+	})
+}
+
+// TestFarConstants: functions of constants far from 0 do not overflow.
+func TestFarConstants(t *testing.T) {
+	g := joinedTo(nodeOf("Softplus", nil, "c", "a")).constant("a", floatsOf(-1000, 0, 20, 1000))
+	checkExact(t, []exact{{"Softplus", g, []int{4}, []float64{0, 0, 0, 0}, []float64{0, math.Ln2, 20 + math.Log1p(math.Exp(-20)), 1000}, nil}})
+}
+
+// TestScaledSizes: the number of places is that of a product in float32, as exporters and runtimes count it: 10 times the float32 next to
+// 0.7, which is less than 0.7, is 7.
+func TestScaledSizes(t *testing.T) {
+	scale := float64(float32(0.7))
+	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	g := one("Resize", attributes{"coordinate_transformation_mode": textOf("asymmetric"), "nearest_mode": textOf("floor")}, nil, floatsOf(1, scale))
+	checkExact(t, []exact{{"Resize", g, []int{10}, x, []float64{0, 1, 2, 4, 5, 7, 8}, nil}})
+}

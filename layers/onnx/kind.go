@@ -63,7 +63,7 @@ func (c *call) output(i int) kind {
 		return c.target()
 	case "CastLike":
 		return c.among(1, 2)
-	case "Constant":
+	case "Constant", "ConstantOfShape":
 		if t := c.Attributes["value"].Tensor; t != nil {
 			return kindOf(t.Type)
 		}

@@ -65,8 +65,11 @@ func (c *call) repeated(x *graph.Node, n int) *graph.Node {
 
 // masked adds a mask, or hides the scores where a mask of truths is 0.
 func (c *call) masked(s *graph.Node, mask value) *graph.Node {
-	if mask.known() == numeric {
+	switch mask.known() {
+	case numeric:
 		return c.made(c.b.Add(s, c.asNode(mask)))
+	case integral:
+		c.failf("a mask of integers, expected truths or numbers")
 	}
 	return c.made(c.b.Add(s, c.b.Scale(not(c.b, c.asNode(mask)), -c.largest())))
 }

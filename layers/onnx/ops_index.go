@@ -116,6 +116,7 @@ func gatherElements(c *call) []value {
 	if len(s) != len(v.shape()) || axis == 0 {
 		c.failf("places of shape %v for shape %v along axis %d, expected as many axes and an axis of an example", s, v.shape(), axis)
 	}
+	c.ofAll(v, s[0])
 	for d, n := range s {
 		if d != axis && n != v.shape()[d] {
 			v = c.part(v, d, 0, min(n, v.shape()[d]), 1)
@@ -124,6 +125,13 @@ func gatherElements(c *call) []value {
 	x, _ := c.lastAxis(value{node: c.asNode(v)}, axis)
 	places, back := c.lastAxis(at, axis)
 	return back(value{node: c.selected(x.node, places)})
+}
+
+// ofAll ends the operator where places are in n examples, those of the file, and v has another number of examples.
+func (c *call) ofAll(v value, n int) {
+	if v.node != nil && n == c.fixed && c.batch != c.fixed && v.shape()[0] == c.batch {
+		c.failf("places for the number of examples in the file (%d), but there are %d; export with a free number", n, c.batch)
+	}
 }
 
 // selected takes elements of the last axis of x [..., n] at places [..., K].
@@ -239,6 +247,9 @@ func (c *call) scattered(v, updates value, to []int) []value {
 	}
 	shape := v.shape()
 	total, n := product(shape), product(updates.shape())
+	if len(shape) > 0 && total > 0 && len(to) > 0 {
+		c.ofAll(v, slices.Max(to)/(total/shape[0])+1)
+	}
 	if total > maxHost || len(to) != n {
 		c.failf("%d places for updates of shape %v in shape %v", len(to), updates.shape(), shape)
 	}

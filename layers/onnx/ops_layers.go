@@ -157,6 +157,9 @@ func (c *call) autoPad(p plane, w *window) {
 		if mode != "NOTSET" && mode != "VALID" {
 			c.failf("auto_pad %q", mode)
 		}
+		if pads := c.ints("pads"); mode == "VALID" && sum(w.Before, w.After) != [2]int{} {
+			c.failf("pads %v with auto_pad VALID, expected none", pads)
+		}
 		return
 	}
 	for d := range 2 {
@@ -182,7 +185,11 @@ func (c *call) filters(p plane) (*graph.Node, graph.ConvOptions) {
 	if p.lengths == 1 {
 		w = c.made(c.b.Reshape(w, s[0], s[1], 1, s[2]))
 	}
-	o := c.window(p, [2]int(w.Shape()[2:])).ConvOptions
+	size := [2]int(w.Shape()[2:])
+	if list := c.ints("kernel_shape"); list != nil && c.pairOf(p, "kernel_shape", 1) != size {
+		c.failf("kernel_shape %v for filters of %v", list, s[2:])
+	}
+	o := c.window(p, size).ConvOptions
 	if o.Groups = c.int("group", 1); o.Groups < 1 {
 		c.failf("group %d", o.Groups)
 	}
@@ -274,7 +281,7 @@ func (c *call) pool(p plane) (w window, beyond [2]int) {
 func sum(a, b [2]int) [2]int { return [2]int{a[0] + b[0], a[1] + b[1]} }
 
 func maxPool(c *call) []value {
-	if len(c.Outputs) > 1 {
+	if c.outputs() > 1 {
 		c.failf("the places of the largest elements are not supported")
 	}
 	p := c.plane(0)
@@ -331,6 +338,9 @@ func flatImages(b *graph.Builder, x *graph.Node) *graph.Node {
 // batchNorm is written as the batch norm of package layers: the input of the scale is the normalised input.
 func batchNorm(c *call) []value {
 	c.only("training_mode", 0)
+	if n := c.outputs(); n > 1 { // up to opset 13, they alone tell a training
+		c.failf("%d outputs, which are those of a training, expected one; export the model after model.eval()", n)
+	}
 	x := c.node(0)
 	gamma, beta, mean, variance := c.perChannel(1, x.Dims()), c.perChannel(2, x.Dims()), c.perChannel(3, x.Dims()), c.perChannel(4, x.Dims())
 	deviation := c.made(c.b.Sqrt(c.b.Affine(variance, 1, c.float("epsilon", epsilon))))
@@ -366,7 +376,7 @@ func instanceNorm(c *call) []value {
 
 func layerNorm(c *call) []value {
 	x := c.node(0)
-	if len(c.Outputs) > 1 {
+	if c.outputs() > 1 {
 		c.failf("the mean and the standard deviation as outputs are not supported")
 	}
 	y := c.b.Mul(c.normalised(x, c.axis(c.int("axis", -1), x.Dims())), c.node(1))

@@ -182,10 +182,15 @@ func several(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(
 }
 
 func gelu(c *call) []value {
-	if c.text("approximate", "none") == "tanh" {
+	switch how := c.text("approximate", "none"); how {
+	case "none":
+		return nodes(c.made(c.b.GELU(c.node(0))))
+	case "tanh":
 		return nodes(c.made(c.b.GELUTanh(c.node(0))))
+	default:
+		c.failf("approximate %q, expected none or tanh", how)
+		return nil
 	}
-	return nodes(c.made(c.b.GELU(c.node(0))))
 }
 
 // slope is an activation with one number.

@@ -128,7 +128,13 @@ func resize(c *call) []value {
 			to = sizes[i]
 			scale = float64(to) / float64(n)
 		}
-		if axis == 0 || scale == 1 { // the number of examples stays
+		if axis == 0 && n == c.batch { // the number of examples stays, where sizes hold that of the exporter too
+			if scales != nil && scale != 1 {
+				c.failf("the scale %g along the axis of the examples, expected 1", scale)
+			}
+			continue
+		}
+		if scale == 1 {
 			continue
 		}
 		if to < 1 || to > maxHost {

@@ -9,10 +9,9 @@ import (
 )
 
 func init() {
-	same := func(c *call) []value { return []value{c.value(0)} }
 	add(map[string]operator{
-		"Identity":        same,
-		"Dropout":         same, // at inference
+		"Identity":        func(c *call) []value { return []value{c.value(0)} },
+		"Dropout":         dropout,
 		"Constant":        constant,
 		"ConstantOfShape": constantOfShape,
 		"Shape":           shapeOf,
@@ -37,6 +36,14 @@ func init() {
 		"DepthToSpace": depthToSpace,
 		"SpaceToDepth": spaceToDepth,
 	})
+}
+
+// dropout leaves out nothing: in training, which only an input tells, it would draw random numbers.
+func dropout(c *call) []value {
+	if c.has(2) && c.number(2, "training_mode") != 0 {
+		c.failf("training_mode = 1 is not supported, only 0")
+	}
+	return []value{c.value(0)}
 }
 
 func constant(c *call) []value {
@@ -264,11 +271,14 @@ func expand(c *call) []value {
 }
 
 func tile(c *call) []value {
-	v := c.value(0)
-	for d, n := range c.host(1).ints() {
+	v, repeats := c.value(0), c.host(1).ints()
+	if len(repeats) != len(v.shape()) {
+		c.failf("repeats %v of shape %v, expected one for each axis", repeats, v.shape())
+	}
+	for d, n := range repeats {
 		own := v.shape()
-		if d >= len(own) || n < 1 || n > maxHost {
-			c.failf("repeats %v of shape %v", c.host(1).ints(), own)
+		if n < 1 || n > maxHost {
+			c.failf("repeats %v of shape %v", repeats, own)
 		}
 		if n > 1 { // along an axis of its own, which is joined to the other
 			shape := slices.Clone(own)
@@ -508,8 +518,12 @@ func depthToSpace(c *call) []value {
 		c.failf("shape %v in blocks of %d", s, k)
 	}
 	split, perm := []int{s[0], k, k, s[1] / (k * k), s[2], s[3]}, []int{0, 3, 4, 1, 5, 2}
-	if c.text("mode", "DCR") == "CRD" {
+	switch mode := c.text("mode", "DCR"); mode {
+	case "DCR":
+	case "CRD":
 		split, perm = []int{s[0], s[1] / (k * k), k, k, s[2], s[3]}, []int{0, 1, 4, 2, 5, 3}
+	default:
+		c.failf("mode %q, expected DCR or CRD", mode)
 	}
 	return nodes(c.made(c.b.Reshape(c.b.Transpose(c.b.Reshape(x, split...), perm...), s[0], s[1]/(k*k), s[2]*k, s[3]*k)))
 }

@@ -346,6 +346,11 @@ func (c *call) inOrder(list []int, n int) []int {
 	return out
 }
 
+// outputs counts the outputs that have a name.
+func (c *call) outputs() int {
+	return len(c.Outputs) - len(slices.DeleteFunc(slices.Clone(c.Outputs), func(name string) bool { return name != "" }))
+}
+
 // only ends the operator unless an attribute has the only supported value, want.
 func (c *call) only(name string, want int) {
 	if got := c.int(name, want); got != want {

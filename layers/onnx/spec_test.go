@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/internal/raw"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/layertest"
 )
@@ -67,4 +68,53 @@ func TestScaledSizes(t *testing.T) {
 	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 	g := one("Resize", attributes{"coordinate_transformation_mode": textOf("asymmetric"), "nearest_mode": textOf("floor")}, nil, floatsOf(1, scale))
 	checkExact(t, []exact{{"Resize", g, []int{10}, x, []float64{0, 1, 2, 4, 5, 7, 8}, nil}})
+}
+
+// outputs gives the first node of a graph more outputs.
+func (g Graph) outputs(names ...string) Graph {
+	g.Nodes[0].Outputs = append(g.Nodes[0].Outputs, names...)
+	return g
+}
+
+// TestSpecErrors: settings that would be computed as others are refused.
+func TestSpecErrors(t *testing.T) {
+	truths := Tensor{Type: raw.Bool, Shape: []int{}, Data: []byte{1}}
+	images := []int{1, 3, 3}
+	checkRefused(t, []opError{
+		{one("Dropout", nil, floatOf(0.5), truths), []int{3}, "training_mode = 1 is not supported, only 0"},
+		{one("BatchNormalization", nil, weights(1), weights(1), weights(1), weights(1)).with(11).outputs("mean", "var"), images, "3 outputs, which are those of a training, expected one; export the model after model.eval()"},
+		{one("Resize", nil, nil, floatsOf(2, 1, 1, 1)), images, "the scale 2 along the axis of the examples, expected 1"},
+		{one("DepthToSpace", attributes{"blocksize": whole(1), "mode": textOf("RCD")}), images, `mode "RCD", expected DCR or CRD`},
+		{one("Gelu", attributes{"approximate": textOf("fast")}), []int{3}, `approximate "fast", expected none or tanh`},
+		{one("Conv", attributes{"auto_pad": textOf("VALID"), "pads": list(1, 1, 1, 1)}, weights(2, 1, 1, 1)), images, "pads [1 1 1 1] with auto_pad VALID"},
+		{one("Conv", attributes{"kernel_shape": list(3, 3)}, weights(2, 1, 1, 1)), images, "kernel_shape [3 3] for filters of (1, 1)"},
+		{one("Tile", nil, integersOf(1)), []int{3}, "repeats [1] of shape [3 3], expected one for each axis"},
+		{chain(nodeOf("Attention", attributes{"q_num_heads": whole(1), "kv_num_heads": whole(1)}, "y", "x", "x", "x", "m")).constant("m", constantOf(raw.I64, []int{2, 2}, 1, 0, 1, 1)), []int{2, 2}, "a mask of integers, expected truths or numbers"},
+	})
+}
+
+// TestFixedBatch: places for the number of examples in the file do not become places in the first examples alone.
+func TestFixedBatch(t *testing.T) {
+	fixed := func(g Graph) Graph {
+		g.Batch = 1
+		return g
+	}
+	checkRefused(t, []opError{
+		{fixed(one("ScatterND", nil, constantOf(raw.I64, []int{1, 2}, 0, 1), floatsOf(7))), []int{3}, "places for the number of examples in the file (1), but there are 3; export with a free number"},
+		{fixed(one("ScatterElements", attributes{"axis": whole(1)}, constantOf(raw.I64, []int{1, 1}, 1), constantOf(raw.F64, []int{1, 1}, 0))), []int{3}, "places for the number of examples in the file (1)"},
+		{fixed(chain(nodeOf("GatherElements", attributes{"axis": whole(1)}, "g", "x", "i"), nodeOf("Add", nil, "y", "x", "g")).constant("i", constantOf(raw.I64, []int{1, 3}, 2, 1, 0))), []int{3}, "places for the number of examples in the file (1)"},
+	})
+}
+
+// TestUnusedOutputs: outputs without a name change nothing.
+func TestUnusedOutputs(t *testing.T) {
+	for _, g := range []Graph{
+		one("LayerNormalization", nil, weights(3)).outputs("", ""),
+		one("MaxPool", attributes{"kernel_shape": list(1, 1)}).outputs(""),
+		one("BatchNormalization", nil, weights(1), weights(1), weights(1), weights(1)).with(11).outputs("", ""),
+	} {
+		if _, err := layers.OutputShape(layers.Layers{g}, 1, 3, 3); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -118,3 +118,12 @@ func TestUnusedOutputs(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskOfTruths: truths that ConstantOfShape repeats are a mask, as other truths are. The first place sees itself alone; the query of the
+// second one is 0, so that it takes the mean.
+func TestMaskOfTruths(t *testing.T) {
+	truth := Tensor{Type: raw.Bool, Shape: []int{1}, Data: []byte{1}}
+	g := chain(nodeOf("ConstantOfShape", attributes{"value": {Tensor: &truth}}, "ones", "2×2"), nodeOf("Trilu", attributes{"upper": whole(0)}, "m", "ones"),
+		nodeOf("Attention", attributes{"q_num_heads": whole(1), "kv_num_heads": whole(1)}, "a", "x", "x", "x", "m"), node("Flatten", "a", "y")).constant("2×2", integersOf(2, 2))
+	checkExact(t, []exact{{"causal", g, []int{2, 1}, []float64{2, 0}, []float64{2, 1}, nil}})
+}

@@ -145,9 +145,9 @@ func resize(c *call) []value {
 	return []value{v}
 }
 
-// source returns the coordinate among n places that corresponds to place i of to places.
-func (c *call) source(i, n, to int, scale float64) float64 {
-	x, mode := float64(i), c.text("coordinate_transformation_mode", "half_pixel")
+// source returns the coordinate among n places that corresponds to place i of to places. The nearest place depends on its last digit.
+func source[T float32 | float64](c *call, i, n, to int, scale T) T {
+	x, mode := T(i), c.text("coordinate_transformation_mode", "half_pixel")
 	switch {
 	case to == 1 && (mode == "pytorch_half_pixel" || mode == "align_corners"):
 		return 0
@@ -156,7 +156,7 @@ func (c *call) source(i, n, to int, scale float64) float64 {
 	case mode == "asymmetric":
 		return x / scale
 	case mode == "align_corners":
-		return x * float64(n-1) / float64(to-1)
+		return x * T(n-1) / T(to-1)
 	}
 	c.failf("coordinate_transformation_mode %q", mode)
 	return 0
@@ -168,12 +168,12 @@ func (c *call) resizeAxis(v value, axis, to int, scale float64) value {
 	weight := &host{shape: along(len(v.shape()), axis, to), v: make([]float64, to)}
 	mode := c.text("mode", "nearest")
 	for i := range to {
-		x := c.source(i, n, to, scale)
 		switch mode {
 		case "nearest":
-			low[i] = min(max(c.nearest(x), 0), n-1)
+			x := source(c, i, n, to, float32(scale)) // as runtimes compute it
+			low[i] = min(max(c.nearest(float64(x)), 0), n-1)
 		case "linear":
-			x = min(max(x, 0), float64(n-1))
+			x := min(max(source(c, i, n, to, scale), 0), float64(n-1))
 			low[i] = int(x)
 			high[i], weight.v[i] = min(low[i]+1, n-1), x-math.Floor(x)
 		default:

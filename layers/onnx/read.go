@@ -284,7 +284,7 @@ func (r *reader) prune() {
 
 // settings are the numbers of those inputs of operators that are settings, not weights, although
 // the file may hold them as floating-point arrays.
-var settings = map[string][]int{"Clip": {1, 2}, "Pow": {1}, "Pad": {1, 2}, "Resize": {1, 2, 3}, "Range": {0, 1, 2}, "Where": {0}}
+var settings = map[string][]int{"Clip": {1, 2}, "Pow": {1}, "Pad": {1, 2}, "Resize": {1, 2, 3}, "Range": {0, 1, 2}, "Where": {0}, "OneHot": {1, 2}, "Dropout": {1}}
 
 // file sorts the initialisers into parameters, state and constants.
 func (r *reader) file() (*File, error) {

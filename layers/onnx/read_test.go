@@ -148,6 +148,26 @@ func TestEqualWeights(t *testing.T) {
 	}
 }
 
+// TestSettings: numbers that are settings of an operator, not weights, may be arrays of the file.
+func TestSettings(t *testing.T) {
+	f, err := decode(modelOf(graphOf([]message{
+		nodeProto("Dropout", []string{"x", "ratio"}, []string{"d"}),
+		nodeProto("ArgMax", []string{"d"}, []string{"i"}, message{}.text(1, "axis").number(3, 1)),
+		nodeProto("OneHot", []string{"i", "depth", "values"}, []string{"o"}),
+		nodeProto("Mul", []string{"o", "w"}, []string{"y"}),
+	}, initial("ratio", 1, floatData(0.5), 1), initial("depth", 1, floatData(2), 1), initial("values", 1, floatData(0, 1), 2), initial("w", 1, floatData(3, 4), 2))), "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := f.Network(tensor.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if params := net.Params(); len(params) != 1 || params[0].Name != "w" {
+		t.Errorf("%d weights, want w alone", len(params))
+	}
+}
+
 func TestOptions(t *testing.T) {
 	softmax := nodeProto("Softmax", []string{"z"}, []string{"y"})
 	model := modelOf(graphOf([]message{nodeProto("Add", []string{"x", "w"}, []string{"z"}), softmax}, halfW))

@@ -61,13 +61,18 @@ func TestFarConstants(t *testing.T) {
 	checkExact(t, []exact{{"Softplus", g, []int{4}, []float64{0, 0, 0, 0}, []float64{0, math.Ln2, 20 + math.Log1p(math.Exp(-20)), 1000}, nil}})
 }
 
-// TestScaledSizes: the number of places is that of a product in float32, as exporters and runtimes count it: 10 times the float32 next to
+// TestScaledSizes: places and their number are those that products in float32 give, as exporters and runtimes count them: 10 times the float32 next to
 // 0.7, which is less than 0.7, is 7.
 func TestScaledSizes(t *testing.T) {
 	scale := float64(float32(0.7))
 	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	g := one("Resize", attributes{"coordinate_transformation_mode": textOf("asymmetric"), "nearest_mode": textOf("floor")}, nil, floatsOf(1, scale))
-	checkExact(t, []exact{{"Resize", g, []int{10}, x, []float64{0, 1, 2, 4, 5, 7, 8}, nil}})
+	floor := func(mode string, scale float64) Graph {
+		return one("Resize", attributes{"coordinate_transformation_mode": textOf(mode), "nearest_mode": textOf("floor")}, nil, floatsOf(1, scale))
+	}
+	checkExact(t, []exact{
+		{"number", floor("asymmetric", scale), []int{10}, x, []float64{0, 1, 2, 4, 5, 7, 8}, nil},
+		{"place 2, which is 1.5 divided by 0.6, less 0.5", floor("half_pixel", float64(float32(0.6))), []int{6}, x[:6], []float64{0, 2, 3}, nil},
+	})
 }
 
 // outputs gives the first node of a graph more outputs.

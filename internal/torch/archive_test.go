@@ -157,8 +157,9 @@ func TestViews(t *testing.T) {
 		v.shape = rapid.SliceOfN(rapid.IntRange(1, 4), 0, 3).Draw(t, "shape")
 		v.stride = rapid.SliceOfN(rapid.IntRange(0, 9), len(v.shape), len(v.shape)).Draw(t, "stride")
 		want, inside := slow(v, data)
-		n, err := v.check(elements)
-		if (err == nil) != inside {
+		const most = 40
+		n, err := v.check(elements, most)
+		if inside = inside && len(want) <= most; (err == nil) != inside {
 			t.Fatalf("view %+v of %d elements: error %v, want one: %v", v, elements, err, !inside)
 		}
 		if err == nil && !bytes.Equal(v.gather(data, 1, n), want) {
@@ -182,8 +183,7 @@ func slow(v stored, data []byte) (out []byte, inside bool) {
 		}
 		out = append(out, part...)
 	}
-	// More elements than the storage has come from strides of 0, which no weights have.
-	return out, len(out) <= len(data)
+	return out, true
 }
 
 // TestExpandedViews: views that repeat few bytes cannot ask for more memory than the file has.

@@ -321,10 +321,20 @@ func (p *pickle) call(f global, args tuple) {
 			p.failf("a tensor of %T, %T, %T and %T, expected data, offset, shape and strides", args[0], args[1], args[2], args[3])
 			return
 		}
+		if len(args) > 6 && !empty(args[6]) {
+			p.failf("a tensor of numbers whose sign is stored apart, expected plain numbers; save copies, such as tensor.resolve_neg()")
+			return
+		}
 		p.push(stored{s, int(offset), shape, stride})
 	default:
 		p.failf("a call of %q with %d arguments", string(f), len(args))
 	}
+}
+
+// empty reports whether a value is nothing, or a dictionary without keys.
+func empty(v any) bool {
+	d, ok := v.(*dict)
+	return v == nil || ok && len(d.keys) == 0
 }
 
 func ints(v any) ([]int, bool) {

@@ -171,16 +171,16 @@ func (m *members) tensor(t stored) (*tensor.Dense, error) {
 		return nil, err
 	}
 	elements, width := len(data)/kind.Size(), kind.Size()
-	n, err := t.check(elements)
+	n, err := t.check(elements, int(m.size))
 	if err != nil {
 		return nil, err
 	}
 	return raw.Dense(kind, t.shape, t.gather(data, width, n))
 }
 
-// check returns the number of elements of a view, if it lies within so many elements.
-func (t stored) check(elements int) (int, error) {
-	n, err := raw.Count(t.shape, elements)
+// check returns the number of elements of a view, at most most, if it lies within so many elements.
+func (t stored) check(elements, most int) (int, error) {
+	n, err := raw.Count(t.shape, most)
 	if err != nil {
 		return 0, err
 	}

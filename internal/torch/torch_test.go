@@ -105,44 +105,60 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestRepeated: a view may repeat elements, as PyTorch's expand does, also more often than the storage has elements.
+func TestRepeated(t *testing.T) {
+	file := archive(t, start+dictionary(text("a"), view("FloatStorage", "0", 1, []int32{4, 2}, []int32{0, 3}), text("b"), view("FloatStorage", "0", 2, []int32{7}, []int32{0}))+".")
+	got, err := decode(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "(4, 2) [1 4 1 4 1 4 1 4]", "b": "(7) [2 2 2 2 2 2 2]"} {
+		if v, _ := got.Get(name); fmt.Sprint(v.Shape(), " ", v.Data()) != want {
+			t.Errorf("%q is %v of shape %v, want %s", name, v, v.Shape(), want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	one := func(tensor string) string { return start + dictionary(text("a"), tensor) + "." }
 	for name, c := range map[string]struct{ pickle, want string }{
-		"code":              {start + "cos\nsystem\n(" + text("rm") + "tR.", `asks for "os.system"`},
-		"code, protocol 4":  {"\x80\x04\x8c\x05posix\x8c\x06system\x93.", `asks for "posix.system"`},
-		"a whole module":    {start + "c__main__\nNet\n)\x81.", `save model.state_dict()`},
-		"an instance":       {start + "(i__main__\nNet\n.", "operation 0x69"},
-		"a huge text":       {start + "X\xff\xff\xff\xff.", "4294967295 bytes expected"},
-		"a huge text of 8":  {start + "\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "bytes expected"},
-		"an empty stack":    {start + "0.", "empty stack"},
-		"a tuple of none":   {start + "\x87.", "empty stack"},
-		"no mark":           {start + "t.", "no mark"},
-		"no memory":         {start + "h\x05.", "refers to value 5"},
-		"no end":            {start + "}", "ends early"},
-		"a name":            {start + "cos", "ends in a name"},
-		"no value":          {start + "}(Nu.", "has no value"},
-		"items of a number": {start + "K\x01(NNu.", "items for a int64"},
-		"a long integer":    {start + "\x8a\x09aaaaaaaaa.", "an integer of 9 bytes"},
-		"no dictionary":     {start + "].", "expected a dictionary"},
-		"attributes":        {start + "]Nb.", "attributes of something"},
-		"a number":          {one("K\x01"), `"a" is a int64`},
-		"a key":             {start + "}K\x01" + view("FloatStorage", "0", 0, nil, nil) + "s.", "a tensor with a int64 for a name"},
-		"a name twice":      {start + dictionary(text("a"), view("FloatStorage", "0", 0, nil, nil), text("a"), view("FloatStorage", "0", 0, nil, nil)) + ".", "two arrays"},
-		"another storage":   {one(view("ComplexFloatStorage", "0", 0, nil, nil)), "ComplexFloatStorage"},
-		"no member":         {one(view("FloatStorage", "7", 0, nil, nil)), `no member "data/7"`},
-		"lines in a member": {one(view("FloatStorage", "a\nb", 0, nil, nil)), `"data/a\nb"`},
-		"lines in a key":    {start + "}(" + text("a\nb") + "t" + view("FloatStorage", "0", 0, nil, nil) + "s.", "for a name"},
-		"lines in a type":   {one(strings.Replace(view("FloatStorage", "0", 0, nil, nil), "ctorch\nFloatStorage\n", text("a\nb"), 1)), "data of a string, expected a storage"},
-		"nested tuples":     {start + "(" + text("storage") + "N" + strings.Repeat("q\x00h\x00\x86", 20) + text("0") + "tQ.", "data of a torch.tuple, expected a storage"},
-		"past the end":      {one(view("FloatStorage", "0", 3, []int32{4}, []int32{1})), "in 6 elements"},
-		"an offset":         {one(view("FloatStorage", "0", 6, nil, nil)), "offset 6"},
-		"negative":          {one(view("FloatStorage", "0", -1, []int32{2}, []int32{1})), "offset -1"},
-		"a negative shape":  {one(view("FloatStorage", "0", 0, []int32{-2, -3}, []int32{1, 1})), "shape [-2 -3]"},
-		"a negative stride": {one(view("FloatStorage", "0", 5, []int32{2}, []int32{-1})), "strides [-1]"},
-		"a huge shape":      {one(view("FloatStorage", "0", 0, []int32{1 << 30, 1 << 30}, []int32{0, 0})), "shape"},
-		"a huge stride":     {one(view("FloatStorage", "0", 0, []int32{2, 2}, []int32{1 << 30, 1})), "strides"},
-		"strides":           {one(view("FloatStorage", "0", 0, []int32{2}, nil)), "strides []"},
-		"no elements":       {one(view("FloatStorage", "0", 0, []int32{0}, []int32{1})), "shape [0]"},
+		"code":               {start + "cos\nsystem\n(" + text("rm") + "tR.", `asks for "os.system"`},
+		"code, protocol 4":   {"\x80\x04\x8c\x05posix\x8c\x06system\x93.", `asks for "posix.system"`},
+		"a whole module":     {start + "c__main__\nNet\n)\x81.", `save model.state_dict()`},
+		"an instance":        {start + "(i__main__\nNet\n.", "operation 0x69"},
+		"a huge text":        {start + "X\xff\xff\xff\xff.", "4294967295 bytes expected"},
+		"a huge text of 8":   {start + "\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "bytes expected"},
+		"an empty stack":     {start + "0.", "empty stack"},
+		"a tuple of none":    {start + "\x87.", "empty stack"},
+		"no mark":            {start + "t.", "no mark"},
+		"no memory":          {start + "h\x05.", "refers to value 5"},
+		"no end":             {start + "}", "ends early"},
+		"a name":             {start + "cos", "ends in a name"},
+		"no value":           {start + "}(Nu.", "has no value"},
+		"items of a number":  {start + "K\x01(NNu.", "items for a int64"},
+		"a long integer":     {start + "\x8a\x09aaaaaaaaa.", "an integer of 9 bytes"},
+		"no dictionary":      {start + "].", "expected a dictionary"},
+		"attributes":         {start + "]Nb.", "attributes of something"},
+		"a number":           {one("K\x01"), `"a" is a int64`},
+		"a key":              {start + "}K\x01" + view("FloatStorage", "0", 0, nil, nil) + "s.", "a tensor with a int64 for a name"},
+		"a name twice":       {start + dictionary(text("a"), view("FloatStorage", "0", 0, nil, nil), text("a"), view("FloatStorage", "0", 0, nil, nil)) + ".", "two arrays"},
+		"another storage":    {one(view("ComplexFloatStorage", "0", 0, nil, nil)), "ComplexFloatStorage"},
+		"no member":          {one(view("FloatStorage", "7", 0, nil, nil)), `no member "data/7"`},
+		"lines in a member":  {one(view("FloatStorage", "a\nb", 0, nil, nil)), `"data/a\nb"`},
+		"lines in a key":     {start + "}(" + text("a\nb") + "t" + view("FloatStorage", "0", 0, nil, nil) + "s.", "for a name"},
+		"lines in a type":    {one(strings.Replace(view("FloatStorage", "0", 0, nil, nil), "ctorch\nFloatStorage\n", text("a\nb"), 1)), "data of a string, expected a storage"},
+		"nested tuples":      {start + "(" + text("storage") + "N" + strings.Repeat("q\x00h\x00\x86", 20) + text("0") + "tQ.", "data of a torch.tuple, expected a storage"},
+		"past the end":       {one(view("FloatStorage", "0", 3, []int32{4}, []int32{1})), "in 6 elements"},
+		"an offset":          {one(view("FloatStorage", "0", 6, nil, nil)), "offset 6"},
+		"negative":           {one(view("FloatStorage", "0", -1, []int32{2}, []int32{1})), "offset -1"},
+		"a negative shape":   {one(view("FloatStorage", "0", 0, []int32{-2, -3}, []int32{1, 1})), "shape [-2 -3]"},
+		"a negative stride":  {one(view("FloatStorage", "0", 5, []int32{2}, []int32{-1})), "strides [-1]"},
+		"a huge shape":       {one(view("FloatStorage", "0", 0, []int32{1 << 30, 1 << 30}, []int32{0, 0})), "shape"},
+		"a huge stride":      {one(view("FloatStorage", "0", 0, []int32{2, 2}, []int32{1 << 30, 1})), "strides"},
+		"strides":            {one(view("FloatStorage", "0", 0, []int32{2}, nil)), "strides []"},
+		"repeated too often": {one(view("FloatStorage", "0", 0, []int32{100, 100}, []int32{0, 0})), "shape [100 100]"},
+		"a negative view":    {one(strings.TrimSuffix(view("FloatStorage", "0", 0, []int32{2}, []int32{1}), "tR") + "}" + text("neg") + "\x88stR"), "a tensor of numbers whose sign is stored apart, expected plain numbers; save copies, such as tensor.resolve_neg()"},
+		"no elements":        {one(view("FloatStorage", "0", 0, []int32{0}, []int32{1})), "shape [0]"},
 	} {
 		file := archive(t, c.pickle)
 		a, err := decode(bytes.NewReader(file), int64(len(file)))

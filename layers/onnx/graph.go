@@ -85,10 +85,11 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 }
 
 // settle gives each Squeeze without axes those that it takes of several examples, since of one example it would take the axis of the
-// examples too. It returns the shape of the output of one example.
+// examples too. No node may join examples. It returns the shape of the output of one example.
 func (g *Graph) settle(in []int) ([]int, error) {
-	own := slices.Clone(g.Nodes)
-	out, err := g.dry(in, func(i int, c *call, _ []value) {
+	own, extents := slices.Clone(g.Nodes), map[int][]int{}
+	out, err := g.dry(3, in, func(i int, c *call, _ []value) {
+		extents[i] = c.joinedExtents()
 		if c.Op == "Squeeze" && len(c.list("axes", 1)) == 0 {
 			own[i] = Node{Op: "Identity", Name: c.Name, Inputs: c.Inputs[:1], Outputs: c.Outputs}
 			var axes []int64
@@ -100,8 +101,10 @@ func (g *Graph) settle(in []int) ([]int, error) {
 			}
 		}
 	})
-	g.Nodes = own
-	return out, err
+	if g.Nodes = own; err != nil {
+		return nil, err
+	}
+	return out, g.apart(in, extents)
 }
 
 // use is a place where an array is taken.
@@ -219,9 +222,8 @@ func shown(name string) string {
 	return name
 }
 
-// dry computes with shapes only: the arrays are leaves without values.
-func (g Graph) dry(in []int, seen func(i int, c *call, out []value)) ([]int, error) {
-	const batch = 3
+// dry computes with the shapes of a number of examples only: the arrays are leaves without values.
+func (g Graph) dry(batch int, in []int, seen func(i int, c *call, out []value)) ([]int, error) {
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", append([]int{batch}, in...)...)
 	count := 0
@@ -251,7 +253,7 @@ func (g Graph) Rows(in []int) ([]layers.Row, error) {
 			left[a.Name] = a
 		}
 	}
-	_, err := g.dry(in, func(i int, _ *call, out []value) {
+	_, err := g.dry(3, in, func(i int, _ *call, out []value) {
 		if out[0].node == nil {
 			return
 		}

@@ -181,8 +181,8 @@ func checkRefused(t *testing.T, all []opError) {
 
 // TestConstantSequence: a recurrent layer may run over a constant from states of the examples.
 func TestConstantSequence(t *testing.T) {
-	g := chain(nodeOf("Unsqueeze", nil, "h", "x", "0"), Node{Op: "RNN", Inputs: []string{"c", "w", "r", "", "", "h"}, Outputs: []string{"", "n"}}, nodeOf("Squeeze", nil, "y", "n", "0")).
-		constant("0", integersOf(0)).constant("c", constantOf(raw.I64, []int{2, 3, 1}, 1, 2, 3, 4, 5, 6)).array("w", 1, 2, 1).array("r", 1, 2, 2)
+	g := chain(nodeOf("Shape", attributes{"end": whole(1)}, "n", "x"), nodeOf("Concat", nil, "shape", "2", "n", "1"), nodeOf("Expand", nil, "c", "steps", "shape"), nodeOf("Unsqueeze", nil, "h", "x", "0"), Node{Op: "RNN", Inputs: []string{"c", "w", "r", "", "", "h"}, Outputs: []string{"", "last"}}, nodeOf("Squeeze", nil, "y", "last", "0")).
+		constant("0", integersOf(0)).constant("1", integersOf(1)).constant("2", integersOf(2)).constant("steps", constantOf(raw.I64, []int{2, 1, 1}, 1, 4)).array("w", 1, 2, 1).array("r", 1, 2, 2)
 	if out, err := layers.OutputShape(layers.Layers{g}, 2); err != nil || !slices.Equal(out, []int{2}) {
 		t.Errorf("shape %v, error %v, want [2]", out, err)
 	}

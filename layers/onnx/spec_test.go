@@ -132,3 +132,35 @@ func TestMaskOfTruths(t *testing.T) {
 		nodeOf("Attention", attributes{"q_num_heads": whole(1), "kv_num_heads": whole(1)}, "a", "x", "x", "x", "m"), node("Flatten", "a", "y")).constant("2×2", integersOf(2, 2))
 	checkExact(t, []exact{{"causal", g, []int{2, 1}, []float64{2, 0}, []float64{2, 1}, nil}})
 }
+
+// TestExamplesApart: an operator that joins the elements of several examples is refused: a prediction would depend on the rows beside it.
+func TestExamplesApart(t *testing.T) {
+	turned := func(op string, a attributes) Graph {
+		return chain(nodeOf("Transpose", attributes{"perm": list(1, 0)}, "t", "x"), nodeOf(op, a, "s", "t"), nodeOf("Transpose", attributes{"perm": list(1, 0)}, "y", "s"))
+	}
+	flat := func(a attributes) Graph {
+		return chain(nodeOf("Reshape", nil, "f", "x", "-1"), nodeOf("Softmax", a, "s", "f"), nodeOf("Reshape", nil, "y", "s", "shape")).constant("-1", integersOf(-1)).constant("shape", integersOf(-1, 3))
+	}
+	first := attributes{"axis": whole(0)}
+	const want = "joins elements of different examples, expected that no prediction depends on the rows beside it"
+	var refused []opError
+	for _, g := range []Graph{
+		one("Softmax", first), one("LogSoftmax", first), one("Hardmax", first), one("Softmax", first).with(11), turned("Softmax", nil), flat(nil), one("LpNormalization", first), one("CumSum", nil, integersOf(0)), one("LayerNormalization", first, weights(3)),
+		chain(nodeOf("ReduceMean", attributes{"axes": list(0)}, "m", "x"), nodeOf("Sub", nil, "y", "x", "m")),
+		chain(nodeOf("ReduceMax", nil, "m", "x"), nodeOf("Sub", nil, "y", "x", "m")),
+		chain(nodeOf("ArgMax", nil, "m", "x"), nodeOf("Add", nil, "y", "x", "m")),
+		chain(nodeOf("Transpose", attributes{"perm": list(1, 0)}, "t", "x"), nodeOf("MatMul", nil, "g", "t", "x"), nodeOf("MatMul", nil, "y", "x", "g")),
+		chain(nodeOf("Gemm", attributes{"transA": whole(1)}, "g", "x", "x"), nodeOf("MatMul", nil, "y", "x", "g")),
+	} {
+		refused = append(refused, opError{g, []int{3}, want})
+	}
+	checkRefused(t, refused)
+	for _, g := range []Graph{
+		one("Softmax", nil), turned("Softmax", first), one("Softmax", nil).with(11), // weights have no examples, whatever their shape:
+		chain(nodeOf("Softmax", first, "s", "w"), nodeOf("ReduceSum", attributes{"keepdims": whole(0)}, "r", "s", "0"), nodeOf("Mul", nil, "y", "x", "r")).array("w", 5, 3).constant("0", integersOf(0)),
+	} {
+		if _, err := layers.OutputShape(layers.Layers{g}, 3); err != nil {
+			t.Error(err)
+		}
+	}
+}

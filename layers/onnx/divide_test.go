@@ -132,3 +132,36 @@ func scaled(v []float64, by float64) []float64 {
 	}
 	return out
 }
+
+// TestPlainAffine: a product that is multiplied by a number, or whose outputs share one number of the bias, is no affine layer: methods
+// take its outputs for x·W + b.
+func TestPlainAffine(t *testing.T) {
+	gemm := func(a attributes, bias int) Graph {
+		return chain(nodeOf("Gemm", a, "h", "x", "w", "b"), node("Relu", "h", "r"), nodeOf("MatMul", nil, "y", "r", "v")).array("w", 2, 3).array("b", bias).array("v", 3, 2)
+	}
+	added := func(bias int) Graph {
+		g := gemm(nil, bias)
+		g.Nodes = append([]Node{nodeOf("MatMul", nil, "p", "x", "w"), nodeOf("Add", nil, "h", "b", "p")}, g.Nodes[1:]...)
+		return g
+	}
+	for _, c := range []struct {
+		g    Graph
+		want string
+	}{
+		{gemm(nil, 3), "DAD"}, {gemm(attributes{"alpha": number(1), "beta": number(1)}, 3), "DAD"}, {gemm(attributes{"alpha": number(0.5)}, 3), "·AD"},
+		{gemm(attributes{"beta": number(2)}, 3), "·AD"}, {gemm(nil, 1), "·AD"}, {added(3), "DAD"}, {added(1), "·AD"},
+		{chain(nodeOf("MatMul", nil, "p", "x", "w"), nodeOf("Add", nil, "y", "p", "b")).array("w", 2).array("b", 1), "·"},
+	} {
+		net, err := layers.Build(layers.SequentialForm{Input: []int{2}, Layers: layers.Layers{c.g}}, tensor.Float64, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := layers.Chain(net, []int{2}, tensor.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := kinds(parts); got != c.want {
+			t.Errorf("%v: parts %s, want %s", c.g.Nodes, got, c.want)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (p stretch) affine(moved []Node) (layers.Affine, bool) {
 	a := affine{stretch: p, w: p.flow.arrays[first.Inputs[1]]}
 	bias := ""
 	switch {
-	case first.Op == "Gemm" && first.Attributes["transA"].Int == 0 && len(moved) == 1:
+	case first.Op == "Gemm" && first.plain() && len(moved) == 1:
 		bias = at(first.Inputs, 2)
 	case first.Op == "Conv" && rank == 4 && len(moved) == 1:
 		bias = at(first.Inputs, 2)
@@ -112,7 +112,8 @@ func (p stretch) affine(moved []Node) (layers.Affine, bool) {
 	default:
 		return nil, false
 	}
-	if bias != "" && (!p.trains(bias) || p.flow.arrays[bias].Value.Dims() != 1) {
+	out := p.flow.shapes[first.Outputs[0]]
+	if bias != "" && (len(out) < 2 || !p.trains(bias) || !slices.Equal(p.flow.arrays[bias].Value.Shape(), []int{out[1].n})) {
 		return nil, false
 	}
 	a.bias = p.flow.arrays[bias]
@@ -120,6 +121,16 @@ func (p stretch) affine(moved []Node) (layers.Affine, bool) {
 		return filtering{a}, true
 	}
 	return a, true
+}
+
+// plain reports whether a Gemm is x·W + b, or x·Wᵀ + b, without factors.
+func (n Node) plain() bool {
+	for _, name := range []string{"alpha", "beta"} {
+		if a, ok := n.Attributes[name]; ok && a.Float != 1 {
+			return false
+		}
+	}
+	return n.Attributes["transA"].Int == 0
 }
 
 // at returns element i of a list, "" if there is none.

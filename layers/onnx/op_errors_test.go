@@ -145,7 +145,7 @@ var opErrors = []opError{
 	{one("Pad", nil, integersOf(0, -2, 0, -1)), []int{3}, "pads -2 and -1 of an axis of 3"},
 	{one("Pad", attributes{"mode": textOf("mirror")}, integersOf(0, 1, 0, 1)), []int{3}, `mode "mirror"`},
 	{one("Pad", attributes{"mode": textOf("reflect")}, integersOf(0, 5, 0, 0)), []int{3}, "place -1 along axis 1"},
-	{one("Resize", nil, nil, floatsOf(1, 2, 2)), []int{3}, "scales [1 2 2] and sizes [] for the axes [0 1]"},
+	{one("Resize", nil, nil, floatsOf(1, 2, 2)), []int{3}, "scales [1 2 2] and sizes [], expected one for each of 2 axes"},
 	{one("Resize", nil, nil, floatsOf(1, 0.1)), []int{3}, "0 places along axis 1"},
 	{one("Resize", attributes{"antialias": whole(1)}, nil, floatsOf(1, 2)), []int{3}, "antialias = 1 is not supported, only 0"},
 	{one("Resize", attributes{"keep_aspect_ratio_policy": textOf("not_larger")}, nil, nil, integersOf(3, 4)), []int{3}, `keep_aspect_ratio_policy "not_larger" is not supported, only stretch`},

@@ -107,42 +107,41 @@ func resize(c *call) []value {
 	if policy := c.text("keep_aspect_ratio_policy", "stretch"); policy != "stretch" {
 		c.failf("keep_aspect_ratio_policy %q is not supported, only stretch", policy)
 	}
-	var scales []float64
-	var sizes []int
-	switch {
-	case c.has(2) && len(c.host(2).v) > 0:
-		scales = c.host(2).v
-	default:
-		sizes = c.optional(3, nil)
-	}
-	if len(scales) != len(axes) && len(sizes) != len(axes) {
-		c.failf("scales %v and sizes %v for the axes %v", scales, sizes, axes)
-	}
+	scales, sizes := c.newSizes(len(axes))
 	for i, axis := range axes {
-		n, scale := own[axis], 0.0
-		to := n
+		n := own[axis]
+		var to int
+		var scale float64
 		if scales != nil {
-			scale = scales[i]
-			to = int(float32(n) * float32(scale)) // as exporters and runtimes round it
+			to, scale = int(float32(n)*float32(scales[i])), scales[i] // as exporters and runtimes round it
 		} else {
-			to = sizes[i]
-			scale = float64(to) / float64(n)
+			to, scale = sizes[i], float64(sizes[i])/float64(n)
 		}
-		if axis == 0 && n == c.batch { // the number of examples stays, where sizes hold that of the exporter too
+		switch {
+		case axis == 0 && n == c.batch: // the number of examples stays, where sizes hold that of the exporter too
 			if scales != nil && scale != 1 {
 				c.failf("the scale %g along the axis of the examples, expected 1", scale)
 			}
-			continue
-		}
-		if scale == 1 {
-			continue
-		}
-		if to < 1 || to > maxHost {
+		case to < 1 || to > maxHost:
 			c.failf("%d places along axis %d", to, axis)
+		case scale != 1:
+			v = c.resizeAxis(v, axis, to, scale)
 		}
-		v = c.resizeAxis(v, axis, to, scale)
 	}
 	return []value{v}
+}
+
+// newSizes returns a scale for each of n axes or, if there is none, a number of places.
+func (c *call) newSizes(n int) (scales []float64, sizes []int) {
+	if c.has(2) && len(c.host(2).v) > 0 {
+		scales = c.host(2).v
+	} else {
+		sizes = c.optional(3, nil)
+	}
+	if len(scales) != n && len(sizes) != n {
+		c.failf("scales %v and sizes %v, expected one for each of %d axes", scales, sizes, n)
+	}
+	return scales, sizes
 }
 
 // source returns the coordinate among n places that corresponds to place i of to places. The nearest place depends on its last digit.

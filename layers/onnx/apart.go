@@ -12,16 +12,17 @@ import (
 
 // apart returns an error for a node along whose axes the extents are others than those for another number of examples.
 func (g Graph) apart(in []int, extents map[int][]int) error {
+	const other = 11
 	var mixed error
-	_, err := g.dry(11, in, func(i int, c *call, _ []value) {
+	_, err := g.dry(other, in, func(i int, c *call, _ []value) {
 		if mixed == nil && !slices.Equal(extents[i], c.joinedExtents()) {
 			mixed = fmt.Errorf("%s: it joins elements of different examples, expected that no prediction depends on the rows beside it", g.at(i))
 		}
 	})
-	if mixed != nil {
-		return mixed
+	if mixed == nil && err != nil {
+		return fmt.Errorf("for %d examples, while it works for a few: %w", other, err)
 	}
-	return err
+	return mixed
 }
 
 // joinedExtents returns the extents of the axes of the first input along which the operator joins elements.

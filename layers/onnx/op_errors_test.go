@@ -171,7 +171,7 @@ func checkRefused(t *testing.T, all []opError) {
 			t.Errorf("no error, want %q", c.want)
 			continue
 		}
-		for _, want := range []string{"layers: layer 1 (onnx): node ", "opset ", c.want} {
+		for _, want := range []string{"layers: layer 1 (onnx): ", "node ", "opset ", c.want} {
 			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q", err, want)
 			}

@@ -154,6 +154,7 @@ func TestExamplesApart(t *testing.T) {
 	} {
 		refused = append(refused, opError{g, []int{3}, want})
 	}
+	refused = append(refused, opError{one("Add", nil, weights(3, 1)), []int{3}, "for 11 examples, while it works for a few: node 1"})
 	checkRefused(t, refused)
 	for _, g := range []Graph{
 		one("Softmax", nil), turned("Softmax", first), one("Softmax", nil).with(11), // weights have no examples, whatever their shape:

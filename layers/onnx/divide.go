@@ -88,7 +88,7 @@ func (p stretch) write(b *graph.Builder, x *graph.Node, array func(Array) *graph
 	own.seeds = map[string]value{}
 	if p.from != "" {
 		own.Input, own.Inputs = p.from, nil
-		own.seeds[p.from] = value{node: x, kind: p.flow.kinds[p.from]}
+		own.seeds[p.from] = value{node: x, kind: p.flow.kinds[p.from], moved: true}
 	}
 	for _, i := range p.nodes {
 		if node := p.flow.Nodes[i]; (node.Op == "Shape" || node.Op == "Size") && p.outside(node.Inputs[0]) {

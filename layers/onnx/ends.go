@@ -52,7 +52,7 @@ func (g Graph) width() int {
 // ends returns the values of the inputs of the file for the network's inputs x.
 func (g Graph) ends(b *graph.Builder, x *graph.Node) (map[string]value, error) {
 	if g.Inputs == nil {
-		return map[string]value{g.Input: {node: x}}, nil
+		return map[string]value{g.Input: {node: x, moved: true}}, nil
 	}
 	if x.Dims() != 2 || x.Shape()[1] != g.width() {
 		return nil, fmt.Errorf("inputs of shape %v, expected [B,%d] for %s", x.Shape(), g.width(), g.described())
@@ -64,7 +64,7 @@ func (g Graph) ends(b *graph.Builder, x *graph.Node) (map[string]value, error) {
 		if b.Err() != nil {
 			return nil, b.Err()
 		}
-		values[i.Name] = value{node: part, kind: kindOf(i.Type)}
+		values[i.Name] = value{node: part, kind: kindOf(i.Type), moved: true}
 		from += i.Size()
 	}
 	return values, nil

@@ -129,7 +129,7 @@ func gatherElements(c *call) []value {
 
 // ofAll ends the operator where places are in n examples, those of the file, and v has another number of examples.
 func (c *call) ofAll(v value, n int) {
-	if v.node != nil && n == c.fixed && c.batch != c.fixed && v.shape()[0] == c.batch {
+	if n == c.fixed && c.batch != c.fixed && c.rows(v) {
 		c.failf("places for the number of examples in the file (%d), but there are %d; export with a free number", n, c.batch)
 	}
 }

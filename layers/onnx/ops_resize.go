@@ -108,6 +108,7 @@ func resize(c *call) []value {
 		c.failf("keep_aspect_ratio_policy %q is not supported, only stretch", policy)
 	}
 	scales, sizes := c.newSizes(len(axes))
+	examples := c.rows(v)
 	for i, axis := range axes {
 		n := own[axis]
 		var to int
@@ -118,7 +119,7 @@ func resize(c *call) []value {
 			to, scale = sizes[i], float64(sizes[i])/float64(n)
 		}
 		switch {
-		case axis == 0 && n == c.batch: // the number of examples stays, where sizes hold that of the exporter too
+		case axis == 0 && examples: // the number of examples stays, where sizes hold that of the exporter too
 			if scales != nil && scale != 1 {
 				c.failf("the scale %g along the axis of the examples, expected 1", scale)
 			}

@@ -151,7 +151,7 @@ func (c *call) reshaped(v value, shape []int) []value {
 func reshape(c *call) []value {
 	v, shape := c.value(0), slices.Clone(c.host(1).ints())
 	own := v.shape()
-	if c.fixed > 0 && len(shape) > 0 && len(own) > 0 && shape[0] == c.fixed && own[0] == c.batch && v.host == nil {
+	if c.fixed > 0 && len(shape) > 0 && shape[0] == c.fixed && c.rows(v) {
 		shape[0] = c.batch // the exporter has written its own number of examples
 	}
 	open, rest := -1, 1

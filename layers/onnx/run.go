@@ -30,6 +30,7 @@ type value struct {
 	// node is single [1,…] repeated for all examples, if this is not nil.
 	single *graph.Node
 	kind   kind // what is known of the elements
+	moved  bool // the elements depend on the inputs
 }
 
 func (v value) shape() []int {
@@ -138,6 +139,7 @@ func (c *call) do() (out []value, err error) {
 	out = operators[c.Op](c)
 	for i := range out {
 		out[i].kind = c.output(i)
+		out[i].moved = out[i].node != nil && slices.ContainsFunc(c.in, func(v value) bool { return v.moved })
 	}
 	return out, c.b.Err()
 }
@@ -231,6 +233,11 @@ func (c *call) largest() float64 {
 		return 1e30
 	}
 	return 1e300
+}
+
+// rows reports whether axis 0 of a value is that of the examples, as far as its extent tells.
+func (c *call) rows(v value) bool {
+	return (v.moved || v.single != nil) && v.node != nil && v.node.Dims() > 0 && v.node.Shape()[0] == c.batch
 }
 
 // constant says whether all inputs are constants.

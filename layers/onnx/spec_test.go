@@ -111,6 +111,25 @@ func TestFixedBatch(t *testing.T) {
 	})
 }
 
+// TestFixedBatchOfWeights: weights with as many rows as there are examples keep the shape that the file says.
+func TestFixedBatchOfWeights(t *testing.T) {
+	g := chain(nodeOf("Reshape", nil, "r", "w", "s"), nodeOf("Add", nil, "y", "x", "r")).array("w", 3, 2).constant("s", integersOf(1, 3, 2))
+	scatter := chain(nodeOf("ScatterND", nil, "s", "w", "i", "u"), nodeOf("Add", nil, "y", "x", "s")).array("w", 3, 2).constant("i", constantOf(raw.I64, []int{1, 1}, 0)).constant("u", Tensor{Type: raw.F64, Shape: []int{1, 2}, Data: make([]byte, 16)})
+	g.Batch, scatter.Batch = 1, 1
+	sum := func(from int) naive {
+		return func(net layers.Network, x []float64) []float64 {
+			for i := range x {
+				x[i] += weightsOf(net, 0)[i] * truth(i >= from)
+			}
+			return x
+		}
+	}
+	layertest.Conform(t, []layertest.Case{
+		{Name: "Reshape", Layer: g, Input: []int{3, 2}, Naive: sum(0)},
+		{Name: "ScatterND", Layer: scatter, Input: []int{3, 2}, Naive: sum(2)},
+	})
+}
+
 // TestUnusedOutputs: outputs without a name change nothing.
 func TestUnusedOutputs(t *testing.T) {
 	for _, g := range []Graph{

@@ -115,7 +115,8 @@ func TestFixedBatch(t *testing.T) {
 func TestFixedBatchOfWeights(t *testing.T) {
 	g := chain(nodeOf("Reshape", nil, "r", "w", "s"), nodeOf("Add", nil, "y", "x", "r")).array("w", 3, 2).constant("s", integersOf(1, 3, 2))
 	scatter := chain(nodeOf("ScatterND", nil, "s", "w", "i", "u"), nodeOf("Add", nil, "y", "x", "s")).array("w", 3, 2).constant("i", constantOf(raw.I64, []int{1, 1}, 0)).constant("u", Tensor{Type: raw.F64, Shape: []int{1, 2}, Data: make([]byte, 16)})
-	g.Batch, scatter.Batch = 1, 1
+	flat := chain(nodeOf("Transpose", attributes{"perm": list(0, 2, 1)}, "t", "x"), nodeOf("Reshape", nil, "y", "t", "s")).constant("s", integersOf(1, 6))
+	g.Batch, scatter.Batch, flat.Batch = 1, 1, 1
 	sum := func(from int) naive {
 		return func(net layers.Network, x []float64) []float64 {
 			for i := range x {
@@ -126,6 +127,7 @@ func TestFixedBatchOfWeights(t *testing.T) {
 	}
 	layertest.Conform(t, []layertest.Case{
 		{Name: "Reshape", Layer: g, Input: []int{3, 2}, Naive: sum(0)},
+		{Name: "Reshape of examples", Layer: flat, Input: []int{3, 2}, Naive: picked(0, 0, 2, 4, 1, 3, 5)},
 		{Name: "ScatterND", Layer: scatter, Input: []int{3, 2}, Naive: sum(2)},
 	})
 }

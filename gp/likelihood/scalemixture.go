@@ -29,6 +29,14 @@ type scaleMixture struct {
 	mean, q float64 // of the latent value
 }
 
+// TailDoF returns the degrees of freedom of Student's t like which the tails of d fall, +Inf where d has other tails.
+func TailDoF(d Distribution) float64 {
+	if d, ok := d.(scaleMixture); ok {
+		return d.nu
+	}
+	return math.Inf(1)
+}
+
 // Mean implements Distribution.
 func (d scaleMixture) Mean() float64 { return d.mean }
 

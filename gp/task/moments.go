@@ -57,10 +57,7 @@ func (t Transform) lawMoments(l *law.Law, mu, scale float64) (mean, variance flo
 	case law.Gaussian:
 		return t.normalMoments(mu, scale*l.Scale)
 	case law.StudentT:
-		if t.Name != YeoJohnson { // a quadrature may end before exp of the tail counts
-			return math.NaN(), math.Inf(1)
-		}
-		return t.anyMoments(residual{l, mu, scale})
+		return t.heavyMoments(residual{l, mu, scale}, l.DoF)
 	}
 	var means [law.MaxParts]float64
 	for k, w := range l.Weights {
@@ -82,8 +79,27 @@ func (t Transform) moments(d likelihood.Distribution) (mean, variance float64) {
 		return t.normalMoments(d.Mu, d.Sigma)
 	case residual:
 		return t.lawMoments(d.law, d.mean, d.scale)
+	case inUnits:
+		return t.heavyMoments(d, likelihood.TailDoF(d.Distribution))
 	}
 	return t.anyMoments(d)
+}
+
+// heavyMoments is moments where the tails of T(Y) are those of Student's t with these degrees of freedom, of which T(Y) has
+// the moments below. The tails of T⁻¹ grow like a power 1/λ and 1/(2 − λ), and for λ = 0, as for both logarithms,
+// exponentially. A quadrature may end before such a tail counts.
+func (t Transform) heavyMoments(d likelihood.Distribution, dof float64) (mean, variance float64) {
+	below := math.Inf(1) // Y has the moments below this order
+	if !math.IsInf(dof, 1) {
+		below = dof * min(t.Exponent, 2-t.Exponent)
+	}
+	if below <= 1 {
+		return math.NaN(), math.Inf(1)
+	}
+	if mean, variance = t.anyMoments(d); below <= 2 {
+		variance = math.Inf(1)
+	}
+	return mean, variance
 }
 
 // anyMoments is moments by quadrature.

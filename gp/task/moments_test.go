@@ -1,0 +1,39 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/gp/likelihood"
+	"gorgonia.org/tensor"
+)
+
+// TestHeavyTails: where T⁻¹ grows like u^k, Y has a mean if T(Y) has a moment of order k, and a variance if it has one of
+// order 2k. Student's t has the moments below its degrees of freedom; a quadrature may end before its tail counts.
+func TestHeavyTails(t *testing.T) {
+	for _, dof := range []float64{3, 6, 30, 100, 1000} {
+		for _, scale := range []float64{0.01, 0.2, 1} {
+			student := likelihood.NewStudentT(dof, scale, true, tensor.Float64)
+			for name, d := range map[string]likelihood.Distribution{
+				"law":   residual{&law.Law{Family: law.StudentT, DoF: dof, Scale: 1}, 0.3, scale},
+				"model": inUnits{likelihood.Each(student).Predict(0, 0.3, 0.01), 0, 1},
+			} {
+				for by, k := range map[Transform]float64{
+					{Name: Log}: math.Inf(1), {Name: Log1p}: math.Inf(1), {YeoJohnson, 0}: math.Inf(1), {YeoJohnson, 2}: math.Inf(1),
+					{YeoJohnson, 0.001}: 1000, {YeoJohnson, 0.1}: 10, {YeoJohnson, 1.9}: 10,
+				} {
+					mean, variance := by.moments(d)
+					what := fmt.Sprintf("%s, %g degrees of freedom of the scale %g, %v: mean %g, variance %g", name, dof, scale, by, mean, variance)
+					if dof <= k && !math.IsNaN(mean) || dof <= 2*k && !math.IsInf(variance, 1) {
+						t.Errorf("%s, which do not exist", what)
+					}
+					if dof >= 3*k && (math.IsNaN(mean) || math.IsInf(variance, 1)) {
+						t.Errorf("%s, which exist", what)
+					}
+				}
+			}
+		}
+	}
+}

@@ -197,3 +197,32 @@ func TestConformalScores(t *testing.T) {
 		t.Errorf("document %s, error %v", text, err)
 	}
 }
+
+// TestTransformedScaleScores: the RMSE of targets without a mean is the error of their medians, also where each target has
+// the scale of its noise.
+func TestTransformedScaleScores(t *testing.T) {
+	for _, tails := range []string{"student-t", "gaussian"} {
+		for _, h := range []float64{0.5, 3} {
+			r, _ := modelled(t, "heteroscedastic", []string{"tails=" + tails}, []float64{0}, 1)
+			r.Transforms = []Transform{{Name: Log}}
+			p, by := new(Prediction), Observation{NoiseVariance: r.NoiseVariance, Likelihood: r.likelihood()}
+			if err := r.fill(t.Context(), gp.Gaussian{Mean: []float64{0.2, -0.3}, Cov: []float64{0.1, 0.1}}, by, PredictOptions{}, p); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Task{Outputs: r}.Score(p, denseOf([]float64{20, h, 9, h}, 2, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			square := 0.0
+			for i, y := range []float64{20, 9} {
+				d := p.Outcome(i, 0, []float64{y, h})
+				middle := d.Quantile(0.5)
+				if tails == "gaussian" && h < 1 {
+					middle = d.Mean()
+				}
+				square += (y - middle) * (y - middle) / 2
+			}
+			near(t, tails, get(t, s, "RMSE"), math.Sqrt(square), 1e-12)
+		}
+	}
+}

@@ -58,10 +58,10 @@ func (p *Prediction) scored(i int, y []float64, quantiles [][]float64) scored {
 	if p.spread.likelihood != nil {
 		v.kind = p.spread.likelihood.Kind()
 	}
-	v.Row = metric.Row{NLL: min(p.nll(i, y), maxNLL), Y: o.Upper, Mean: o.Mean(), UpTo: o.CDF(o.Upper)}
+	v.Row = metric.Row{NLL: min(p.nll(i, y), maxNLL), Y: o.Upper, Mean: p.Mean[i], UpTo: o.CDF(o.Upper)}
 	v.CRPS = crpsOf(o.Distribution, o.Lower, o.Upper, v.kind)
-	if len(y) == 1 {
-		v.Mean = p.Mean[i] // the median, where there is no mean
+	if len(y) > 1 {
+		v.Mean = centre(o.Distribution)
 	}
 	switch {
 	case v.kind != likelihood.Number:
@@ -88,4 +88,16 @@ func (p *Prediction) scored(i int, y []float64, quantiles [][]float64) scored {
 		v.right = mode(o.Distribution) == y[0]
 	}
 	return v
+}
+
+// centre returns the mean of a distribution, or the median where a prediction has that, see [Prediction.Medians].
+func centre(d likelihood.Distribution) float64 {
+	mean := d.Mean()
+	if _, ok := d.(transformed); !ok {
+		return mean
+	}
+	if at := d.CDF(mean); at > tail && at < 1-tail {
+		return mean
+	}
+	return d.Quantile(0.5)
 }

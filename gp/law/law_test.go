@@ -195,6 +195,10 @@ func TestTails(t *testing.T) {
 	if far := l.LogDensity(1e100); math.IsInf(far, 0) || math.IsNaN(far) {
 		t.Errorf("log density %g of a t at 1e100", far)
 	}
+	mixture := law.Law{Family: law.Mixture, Weights: []float64{0.5, 0.5}, Shifts: []float64{-1, 1}, Scales: []float64{1, 2}}
+	if far := mixture.LogDensity(-1e200); !math.IsInf(far, -1) {
+		t.Errorf("log density %g of a mixture at -1e200", far)
+	}
 }
 
 // TestLimits: Student's t with many degrees of freedom, and a mixture with equal parts, are the Gaussian.

@@ -18,7 +18,9 @@ func (m mixture) logDensity(z float64) float64 {
 		if v > largest {
 			sum, largest = sum*math.Exp(largest-v), v
 		}
-		sum += math.Exp(v - largest)
+		if v > math.Inf(-1) {
+			sum += math.Exp(v - largest)
+		}
 	}
 	return largest + math.Log(sum)
 }

@@ -21,9 +21,12 @@ func (d mixed) expect(g func(f float64) float64) float64 {
 	if d.sd == 0 {
 		return g(d.mean)
 	}
-	sum := 0.0
-	for i, u := range plain.u {
-		sum += weights[i] * g(d.mean+d.sd*u)
+	of, w, sum := plain, weights, 0.0
+	if d.sd > wide {
+		of, w = dense, denseWeights
+	}
+	for i, u := range of.u {
+		sum += w[i] * g(d.mean+d.sd*u)
 	}
 	return sum
 }
@@ -58,7 +61,7 @@ func (d mixed) CDF(y float64) float64 {
 	var space [2 * finePoints]float64
 	centre, scale := mode(d.given, []float64{y}, d.mean, d.sd, 1)
 	n := points
-	if scale < 0.1 {
+	if scale < 0.1 || d.sd > wide {
 		n = finePoints
 	}
 	g := grid{space[:n], space[n : 2*n]}

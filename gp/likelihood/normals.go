@@ -44,7 +44,9 @@ func (d normals) LogDensity(y float64) float64 {
 		if logP > top {
 			top, sum = logP, sum*math.Exp(top-logP)
 		}
-		sum += math.Exp(logP - top)
+		if logP > math.Inf(-1) {
+			sum += math.Exp(logP - top)
+		}
 	}
 	return top + math.Log(sum)
 }

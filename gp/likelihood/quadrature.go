@@ -11,6 +11,9 @@ import (
 // points is the number of points of a quadrature over the latent value f = m + √q·u, u ~ N(0,1).
 const points = 48
 
+// densePoints is the number of points of a plain grid for functions that bend within a tenth of the spread of f.
+const densePoints = 400
+
 // finePoints is the number of points for models that are [Rough].
 const finePoints = 3 * points
 
@@ -22,6 +25,9 @@ func isRough(s Scalar) bool {
 	r, ok := s.(Rough)
 	return ok && r.Rough()
 }
+
+// wide is a standard deviation of f from which on p(y | f) may be a step, which takes finePoints.
+const wide = 4
 
 // pointsOf returns the number of points for a model.
 func pointsOf(s Scalar) int {
@@ -52,8 +58,11 @@ func plainGrid(n int) (g grid, w []float64) {
 	return g, w
 }
 
-// plain is the plain grid of most models, with its weights.
-var plain, weights = plainGrid(points)
+// plain is the plain grid of most models, with its weights, and dense the one for a wide f.
+var (
+	plain, weights      = plainGrid(points)
+	dense, denseWeights = plainGrid(densePoints)
+)
 
 // around fills the grid for functions that change fast, at a scale, around a centre: the trapezoid rule in t
 // with u = centre + scale·sinh t, which is dense at the centre and goes as far as end to both sides.
@@ -224,8 +233,12 @@ func logExpect(given Conditional, y []float64, m, sd float64) float64 {
 	if sd == 0 {
 		return given.LogDensity(y, m)
 	}
-	var space [2 * points]float64
-	g := grid{space[:points], space[points:]}
+	var space [2 * finePoints]float64
+	n := points
+	if sd > wide {
+		n = finePoints
+	}
+	g := grid{space[:n], space[n : 2*n]}
 	g.focus(given, y, m, sd, 1, false)
 	for i, u := range g.u {
 		g.logW[i] += given.LogDensity(y, m+sd*u)

@@ -14,6 +14,9 @@ const farTail = 60
 func (g *givenStudent) logPredictive(y, mean, q float64) float64 {
 	r := (y - mean) / g.scale
 	x, v := r*r/g.nu, q/(g.nu*g.scale*g.scale)
+	if math.IsInf(x, 1) {
+		return math.Inf(-1)
+	}
 	var grid scaleGrid
 	grid.fill(0.5*(g.nu+1), x+v)
 	for i, lambda := range grid.lambda {
@@ -60,7 +63,11 @@ func (d scaleMixture) Survival(y float64) float64 { return d.CDF(d.mean - (y - d
 
 // lower is P(Y − mean ≤ r) for r ≤ 0.
 func (d scaleMixture) lower(r float64) float64 {
-	if x := r * r / (d.nu * d.scale * d.scale); x > farTail*farTail/d.nu {
+	x := r * r / (d.nu * d.scale * d.scale)
+	if math.IsInf(x, 1) {
+		return 0
+	}
+	if x > farTail*farTail/d.nu {
 		var g scaleGrid
 		g.fill(d.nu/2, x)
 		sum := 0.0

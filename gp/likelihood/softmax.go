@@ -103,6 +103,9 @@ func LogSumExp(f []float64) float64 {
 	for _, v := range f {
 		top = max(top, v)
 	}
+	if math.IsInf(top, -1) {
+		return top
+	}
 	sum := 0.0
 	for _, v := range f {
 		sum += math.Exp(v - top)

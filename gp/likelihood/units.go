@@ -1,5 +1,7 @@
 package likelihood
 
+import "math"
+
 // Rescaler is implemented by a Scalar whose targets have more than one number in the units of the target.
 type Rescaler interface {
 	// Rescale replaces the numbers of y [W] that have the units of the target by their values under f, which
@@ -38,6 +40,9 @@ func Epistemic(l Likelihood, mean, variance float64) float64 {
 	s, ok := Of(l)
 	if !ok || Noisy(l) {
 		return variance // E[y | f] differs from f by a constant
+	}
+	if d, ok := predict(s, mean, variance).(counts); ok {
+		return d.Mean() * (d.Mean() * math.Expm1(d.sd*d.sd))
 	}
 	m := newMixed(s, mean, variance)
 	centre := m.expect(m.given.Mean)

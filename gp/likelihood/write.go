@@ -1,7 +1,6 @@
 package likelihood
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/graph"
@@ -73,7 +72,7 @@ func (t StudentT) write(b *graph.Builder, mean, q *graph.Node) Written {
 func (m count) write(b *graph.Builder, mean, q *graph.Node) Written {
 	centre, size := b.Exp(b.Add(mean, b.Scale(q, 0.5))), m.given().size
 	over := b.Affine(b.Exp(q), 1+1/size, -1)
-	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(centre, b.Mul(centre, over))), Epistemic: spread(b, mean, q, b.Exp)}
+	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(centre, b.Mul(centre, over))), Epistemic: b.Mul(centre, b.Mul(centre, b.Affine(b.Exp(q), 1, -1)))}
 }
 
 func (m bernoulli) write(b *graph.Builder, mean, q *graph.Node) Written {
@@ -86,7 +85,6 @@ func (o ordinal) write(b *graph.Builder, mean, q *graph.Node) Written {
 
 // writeFinite writes classes with P(Y ≤ k | f) = σ(b_k − f) for thresholds b.
 func writeFinite(b *graph.Builder, thresholds []float64, mean, q *graph.Node) Written {
-	const fine = 400 // points, for functions that bend within a tenth of the spread of f
 	below, expected := make([]*graph.Node, len(thresholds)), func(f *graph.Node) (sum *graph.Node) {
 		for _, at := range thresholds {
 			sum = plus(b, sum, b.Sigmoid(b.Affine(f, 1, -at)))
@@ -94,7 +92,7 @@ func writeFinite(b *graph.Builder, thresholds []float64, mean, q *graph.Node) Wr
 		return sum
 	}
 	for k, at := range thresholds {
-		below[k] = expectation(b, fine, mean, q, func(f *graph.Node) *graph.Node { return b.Sigmoid(b.Affine(f, -1, at)) })
+		below[k] = expectation(b, mean, q, func(f *graph.Node) *graph.Node { return b.Sigmoid(b.Affine(f, -1, at)) })
 	}
 	w := Written{Epistemic: spread(b, mean, q, expected)}
 	var probs []*graph.Node
@@ -139,17 +137,16 @@ func column(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Reshape(x, append(x.Shape().Clone(), 1)...)
 }
 
-// expectation writes E g(f) for f ~ N(mean, q) by the plain grid of n points.
-func expectation(b *graph.Builder, n int, mean, q *graph.Node, g func(f *graph.Node) *graph.Node) *graph.Node {
+// expectation writes E g(f) for f ~ N(mean, q) by the dense grid.
+func expectation(b *graph.Builder, mean, q *graph.Node, g func(f *graph.Node) *graph.Node) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	of, w := plainGrid(n)
 	row := func(name string, v []float64) *graph.Node {
-		return b.Const("likelihood "+name, v, 1, 1, n)
+		return b.Const("likelihood "+name, v, 1, 1, densePoints)
 	}
-	f := b.Add(column(b, mean), b.Mul(column(b, b.Sqrt(q)), row(fmt.Sprint("u ", n), of.u)))
-	sum := b.SumAxis(b.Mul(g(f), row(fmt.Sprint("w ", n), w)), 2)
+	f := b.Add(column(b, mean), b.Mul(column(b, b.Sqrt(q)), row("u", dense.u)))
+	sum := b.SumAxis(b.Mul(g(f), row("w", denseWeights)), 2)
 	if b.Err() != nil {
 		return nil
 	}
@@ -158,6 +155,6 @@ func expectation(b *graph.Builder, n int, mean, q *graph.Node, g func(f *graph.N
 
 // spread writes the variance of g(f) as [Epistemic] computes it.
 func spread(b *graph.Builder, mean, q *graph.Node, g func(f *graph.Node) *graph.Node) *graph.Node {
-	centre := column(b, expectation(b, points, mean, q, g))
-	return expectation(b, points, mean, q, func(f *graph.Node) *graph.Node { return b.Square(b.Sub(g(f), centre)) })
+	centre := column(b, expectation(b, mean, q, g))
+	return expectation(b, mean, q, func(f *graph.Node) *graph.Node { return b.Square(b.Sub(g(f), centre)) })
 }

@@ -121,12 +121,12 @@ func (d counts) weight(h, f float64) float64 {
 
 // Draw implements Distribution.
 func (d counts) Draw(rng *rand.Rand) float64 {
-	mean := math.Exp(d.mean + d.sd*rng.NormFloat64())
+	mean := min(math.Exp(d.mean+d.sd*rng.NormFloat64()), math.MaxFloat64)
 	if size := d.of.size; !math.IsInf(size, 1) {
 		mean = distuv.Gamma{Alpha: size, Beta: size / mean, Src: rng}.Rand()
 	}
 	if !(mean > 0) {
 		return 0
 	}
-	return distuv.Poisson{Lambda: mean, Src: rng}.Rand()
+	return distuv.Poisson{Lambda: min(mean, math.MaxFloat64), Src: rng}.Rand()
 }

@@ -3,6 +3,7 @@ package likelihood_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -44,6 +45,15 @@ func TestHugeCounts(t *testing.T) {
 	}
 	if v := likelihood.CRPS(d, 3, likelihood.Count); !(v > 0) {
 		t.Errorf("CRPS %g", v)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, model := range countModels {
+		d := likelihood.Each(model).Predict(0, 720, 0)
+		for range 100 {
+			if v := d.Draw(rng); !(v > 1e200) {
+				t.Errorf("%s: a draw %g of counts beyond all numbers", name, v)
+			}
+		}
 	}
 }
 

@@ -312,3 +312,21 @@ func TestSurely(t *testing.T) {
 		t.Errorf("the law of residuals with heavy tails is %v", l)
 	}
 }
+
+// TestEqualResiduals: residuals that are all the same, whose scores say nothing about h, have a law with a finite density.
+func TestEqualResiduals(t *testing.T) {
+	for _, n := range []int{60, 300} {
+		for _, z := range []float64{0, 1, -3} {
+			rng, r := rand.New(rand.NewPCG(1, 2)), law.Residuals{}
+			for range n {
+				r.Z, r.Features = append(r.Z, z), append(r.Features, rng.NormFloat64())
+			}
+			for _, own := range []string{law.OwnChosen, law.OwnAlways} {
+				l, _, err := law.Fit(t.Context(), r, law.Options{Own: own})
+				if v := l.LogDensity(z) - l.LogScale(r.Features[:1]); err != nil || v-v != 0 {
+					t.Errorf("%d residuals %g: log density %g of the law %v, error %v", n, z, v, l, err)
+				}
+			}
+		}
+	}
+}

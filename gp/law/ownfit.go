@@ -133,7 +133,8 @@ func (s *scoring) factor(gram []float64, precision float64) {
 	kernel.Cholesky(w, s.lower, w) // the precision makes the matrix positive definite
 }
 
-// advance takes a step.
+// advance takes a step. Residuals with equal magnitudes have no information about h by their scores, and steps without
+// bounds.
 func (s *scoring) advance(precision float64) {
 	s.law.scores(s.scores, s.scaled, s.out)
 	kernel.Scale(s.step, -precision, s.coefficients)
@@ -143,6 +144,8 @@ func (s *scoring) advance(precision float64) {
 	kernel.Add(s.coefficients, s.coefficients, s.step)
 	kernel.RowDots(s.logs, s.terms, s.width, s.coefficients)
 	for i, h := range s.logs {
+		h = max(-largestLog, min(largestLog, h))
+		s.logs[i] = h
 		s.scaled[i] = s.values[i] * math.Exp(-h)
 	}
 }

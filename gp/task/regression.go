@@ -343,7 +343,8 @@ func (r *Regression) fillModel(i int, g gp.Gaussian, p *Prediction) {
 	t := r.size()
 	_, scale := p.spread.units(i)
 	latent, d := g.Cov[i*t+i%t], p.Distribution(i/t, i%t)
-	p.Mean[i], p.Latent[i], p.Variance[i] = d.Mean(), latent*scale*scale, d.Variance()
+	p.Mean[i], p.Latent[i] = d.Mean(), latent*scale*scale
+	p.Variance[i] = max(d.Variance(), math.SmallestNonzeroFloat64) // of a sure label it may be below all numbers
 	p.Epistemic[i] = min(likelihood.Epistemic(p.spread.likelihood, g.Mean[i], latent)*scale*scale, p.Variance[i])
 	p.Aleatoric[i] = p.Variance[i] - p.Epistemic[i]
 }

@@ -226,3 +226,24 @@ func TestTransformedScaleScores(t *testing.T) {
 		}
 	}
 }
+
+// TestSureModels: a model that is sure of a label, a class or no event, so that the variance is below all numbers, has
+// predictions, scores and conformal scores that are finite.
+func TestSureModels(t *testing.T) {
+	for name, f := range map[string]float64{"bernoulli": 800, "ordinal": 800, "poisson": -800, "negative-binomial": -800} {
+		for _, variance := range []float64{0, 1} {
+			r, p := modelled(t, name, nil, []float64{f}, variance)
+			y := math.Round(p.Mean[0])
+			if s := p.Std()[0]; !(s > 0 && s < 1e-12) || p.Epistemic[0] < 0 || p.Aleatoric[0] < 0 {
+				t.Errorf("%s, variance %g: standard deviation %g, parts %g and %g", name, variance, s, p.Epistemic[0], p.Aleatoric[0])
+			}
+			s, err := Task{Outputs: r}.Score(p, denseOf([]float64{y}, 1, 1))
+			if err != nil || math.Abs(s.NLL()) > 1e-9 {
+				t.Errorf("%s, variance %g: scores %+v, error %v", name, variance, s, err)
+			}
+			if c := calibrate.Numbers(p.Mean, p.Variance, []float64{y}, 1); c.Check(1) != nil {
+				t.Errorf("%s, variance %g: conformal scores %g", name, variance, c.Scores)
+			}
+		}
+	}
+}

@@ -130,7 +130,7 @@ func TestOnlineState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{`"level":0.9`, `"level":1`}, {`"alphas":[`, `"alphas":[7,`}, {`"weights":[`, `"weights":[-1,`}, {`"last":[`, `"last":[-1,`}, {`"next":`, `"next":-9,"x":`}, {`"inside":`, `"inside":9`}} {
+	for _, c := range [][2]string{{`"level":0.9`, `"level":1`}, {`"alphas":[`, `"alphas":[7,`}, {`"weights":[`, `"weights":[-1,`}, {`"weights":[`, `"weights":[0,0,0,0,0],"x":[`}, {`"last":[`, `"last":[-1,`}, {`"next":`, `"next":-9,"x":`}, {`"inside":`, `"inside":9`}} {
 		bad := strings.Replace(string(good), c[0], c[1], 1)
 		if err := json.Unmarshal([]byte(bad), &b); err == nil || bad == string(good) {
 			t.Errorf("%s was read", c[1])

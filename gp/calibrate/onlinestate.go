@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // onlineState is an [Online] in a file.
@@ -46,8 +48,8 @@ func (s onlineState) check() error {
 		return fmt.Errorf("level %g, expected a probability between 0 and 1", s.Level)
 	case len(s.Alphas) != len(rates) || slices.ContainsFunc(s.Alphas, outside(-1, 1)):
 		return fmt.Errorf("error probabilities %v, expected %d from −1 to 1", s.Alphas, len(rates))
-	case len(s.Weights) != len(rates) || slices.ContainsFunc(s.Weights, outside(0, 1)):
-		return fmt.Errorf("weights %v, expected %d from 0 to 1", s.Weights, len(rates))
+	case len(s.Weights) != len(rates) || slices.ContainsFunc(s.Weights, outside(0, 1)) || math.Abs(kernel.Sum(s.Weights)-1) > 1e-6:
+		return fmt.Errorf("weights %v, expected %d from 0 to 1, which sum to 1", s.Weights, len(rates))
 	case n < 1 || n > onlineWindow || slices.ContainsFunc(s.Last, outside(0, math.MaxFloat64)):
 		return fmt.Errorf("%d last scores, expected 1 to %d finite numbers from 0 on", n, onlineWindow)
 	case s.Next < 0 || s.Next >= n || s.Inside < 0 || s.Seen < s.Inside:

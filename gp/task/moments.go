@@ -35,10 +35,13 @@ var hermite = func() (r struct {
 	return r
 }()
 
+// narrow is a standard deviation of T(y) up to which one rule of Gauss serves, also where T⁻¹ is an exponential.
+const narrow = 1.5
+
 // yeoJohnsonMoments is normalMoments of YeoJohnson. T⁻¹ has no third derivative at 0. Where 0 is far, the error of one rule
 // of Gauss is below 1e-8 of the standard deviation.
 func (t Transform) yeoJohnsonMoments(mu, sigma float64) (mean, variance float64) {
-	if math.Abs(mu) < 4*sigma || sigma > 3 {
+	if math.Abs(mu) < 4*sigma || sigma > narrow {
 		return t.quadrature(-mu/sigma, sigma, 2, func(z float64) (u, weight float64) {
 			return mu + sigma*z, math.Exp(-0.5 * z * z)
 		})

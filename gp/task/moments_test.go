@@ -37,3 +37,17 @@ func TestHeavyTails(t *testing.T) {
 		}
 	}
 }
+
+// TestExponentialMoments: with the exponent 0 a target far above 0 is lognormal, and with 2 its mirror image is.
+func TestExponentialMoments(t *testing.T) {
+	for _, sigma := range []float64{0.1, 1, 1.6, 2.5, 2.9, 3.1} {
+		mu := 9 * sigma
+		mean := math.Exp(mu + 0.5*sigma*sigma)
+		variance := mean * mean * math.Expm1(sigma*sigma)
+		for exponent, sign := range map[float64]float64{0: 1, 2: -1} {
+			got, spread := Transform{YeoJohnson, exponent}.normalMoments(sign*mu, sigma)
+			near(t, fmt.Sprintf("mean for sigma %g", sigma), sign*got, mean-1, 1e-7)
+			near(t, fmt.Sprintf("standard deviation for sigma %g", sigma), math.Sqrt(spread), math.Sqrt(variance), 1e-7)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (t Transform) writeYeoJohnson(b *graph.Builder, mu, sigma *graph.Node) (mea
 	far1, far2 := rule(b.Const("points of a transform", hermite.z[:], 1, n), b.Const("their weights", hermite.w[:], 1, n))
 	first, second := t.writePanels(b, b.Clip(b.Neg(b.Div(mu, sigma)), -nearest, nearest), rule)
 	near := b.Step(b.Sub(b.Scale(sigma, 4), b.Abs(mu)))
-	near = b.Affine(b.Mul(b.Affine(near, -1, 1), b.Affine(b.Step(b.Affine(sigma, 1, -3)), -1, 1)), -1, 1)
+	near = b.Affine(b.Mul(b.Affine(near, -1, 1), b.Affine(b.Step(b.Affine(sigma, 1, -narrow)), -1, 1)), -1, 1)
 	first, second = choose(b, near, first, far1), choose(b, near, second, far2)
 	return b.Add(centre, first), b.ReLU(b.Sub(second, b.Square(first)))
 }

@@ -46,6 +46,9 @@ func TestHugeCounts(t *testing.T) {
 	if v := likelihood.CRPS(d, 3, likelihood.Count); !(v > 0) {
 		t.Errorf("CRPS %g", v)
 	}
+	if v := likelihood.CRPS(likelihood.Each(likelihood.Poisson).Predict(0, 800, 0), 3, likelihood.Count); !(v > 0) {
+		t.Errorf("CRPS %g of a mean beyond all numbers", v)
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, model := range countModels {
 		d := likelihood.Each(model).Predict(0, 720, 0)
@@ -69,5 +72,29 @@ func TestLargeCounts(t *testing.T) {
 	}
 	if used := time.Since(start); used > 2*time.Second {
 		t.Errorf("%v", used)
+	}
+}
+
+// TestRareHugeCounts: where almost all counts are 0 and the others are huge, the score is the sum over the CDF, which changes
+// slowly.
+func TestRareHugeCounts(t *testing.T) {
+	for _, size := range []float64{0.01, 0.02} {
+		d := likelihood.Each(likelihood.NewNegativeBinomial(size)).Predict(0, 11, 0)
+		for _, y := range []float64{0, 1e5} {
+			want := 0.0
+			for k, step := 0.0, 1.0; k < y || d.CDF(k) < 1-1e-7; k += step {
+				step = max(1, math.Floor(k/2000))
+				if k < y {
+					step = min(step, y-k)
+				}
+				r := d.CDF(k + math.Floor(step/2))
+				if k >= y {
+					r = 1 - r
+				}
+				want += step * r * r
+			}
+			got := likelihood.CRPS(d, y, likelihood.Count)
+			fixture.Close(t, fmt.Sprintf("size %g, y %g, relative", size, y), []float64{got / want}, []float64{1}, 0.01)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func CRPS(d Distribution, y float64, kind Kind) float64 {
 		}
 	}
 	if kind == Number || !(d.Variance() <= mostSummed*mostSummed) {
-		return integratedCRPS(d, y)
+		return integratedCRPS(d, y, kind)
 	}
 	sum := 0.0
 	for k := 0.0; ; k++ {
@@ -75,32 +75,29 @@ var legendre = func() (r struct{ x, w [12]float64 }) {
 // integratedCRPS is the integral over v with t = median + scale·sinh v, in which the tails of all distributions fall
 // exponentially or faster: panel by panel to both sides of y until nothing is added. It is +Inf for tails so heavy that
 // more and more is added, such as the tails of the exponential of Student's t.
-func integratedCRPS(d Distribution, y float64) float64 {
+func integratedCRPS(d Distribution, y float64, kind Kind) float64 {
 	const width = 0.4
 	median := d.Quantile(0.5)
 	scale := 0.5 * (d.Quantile(0.75) - d.Quantile(0.25))
+	far, lowest := 10.0, math.Inf(-1)
+	if kind != Number { // almost all counts may be 0, and the others huge
+		scale = max(scale, 0.5)
+		lowest = math.Asinh(-median / scale)
+		if sd := math.Sqrt(d.Variance()); sd < 1e100 {
+			far += math.Asinh(sd / scale)
+		}
+	}
 	if !(scale > 0) {
 		return math.Abs(y - median)
 	}
-	panel := func(from, to float64, above bool) float64 {
-		sum := 0.0
-		for i, x := range legendre.x {
-			v := from + (to-from)*(x+1)/2
-			r := d.CDF(median + scale*math.Sinh(v))
-			if above {
-				r = 1 - r
-			}
-			sum += legendre.w[i] * r * r * math.Cosh(v)
-		}
-		return sum * scale * (to - from) / 2
-	}
 	start := math.Asinh((y - median) / scale)
-	sum, far := 0.0, 10+math.Abs(start)
+	sum := 0.0
+	far += math.Abs(start)
 	for side, above := range []bool{false, true} {
 		step := width * float64(2*side-1)
 		last := 0.0
 		for v := start; ; v += step {
-			part := math.Abs(panel(v, v+step, above))
+			part := crpsPanel(d, median, scale, v, max(v+step, min(v, lowest)), above) // no count is below 0
 			if math.Abs(v) > far && part >= last {
 				return math.Inf(1)
 			}
@@ -112,4 +109,18 @@ func integratedCRPS(d Distribution, y float64) float64 {
 		}
 	}
 	return sum
+}
+
+// crpsPanel is the integral of F(t)², or above the target of (1 − F(t))², from one v to another, see [integratedCRPS].
+func crpsPanel(d Distribution, median, scale, from, to float64, above bool) float64 {
+	sum := 0.0
+	for i, x := range legendre.x {
+		v := from + (to-from)*(x+1)/2
+		r := d.CDF(median + scale*math.Sinh(v))
+		if above {
+			r = 1 - r
+		}
+		sum += legendre.w[i] * r * r * math.Cosh(v)
+	}
+	return math.Abs(sum * scale * (to - from) / 2)
 }

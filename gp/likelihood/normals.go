@@ -11,6 +11,20 @@ type normals struct {
 	at, q             float64   // added to the means and to the variances
 }
 
+// Gaussians returns the weights and the Gaussians of a distribution that is a mixture of Gaussians; nil for others.
+func Gaussians(d Distribution) (weights []float64, parts []Normal) {
+	switch d := d.(type) {
+	case Normal:
+		return []float64{1}, []Normal{d}
+	case normals:
+		for k, m := range d.mean {
+			parts = append(parts, Normal{d.at + m, math.Sqrt(d.q + d.variance[k])})
+		}
+		return d.w, parts
+	}
+	return nil, nil
+}
+
 // Mean implements Distribution.
 func (d normals) Mean() float64 {
 	sum := d.at

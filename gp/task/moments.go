@@ -62,13 +62,19 @@ func (t Transform) lawMoments(l *law.Law, mu, scale float64) (mean, variance flo
 	case law.StudentT:
 		return t.heavyMoments(residual{l, mu, scale}, l.DoF)
 	}
-	var means [law.MaxParts]float64
-	for k, w := range l.Weights {
-		m, v := t.normalMoments(mu+scale*l.Shifts[k], scale*l.Scales[k])
-		means[k] = m
-		mean, variance = mean+w*m, variance+w*v
+	return t.mixtureMoments(l.Weights, func(k int) (float64, float64) { return mu + scale*l.Shifts[k], scale * l.Scales[k] })
+}
+
+// mixtureMoments returns the mean and the variance of Y where T(Y) is a mixture of Gaussians, of which part returns the mean
+// and the standard deviation.
+func (t Transform) mixtureMoments(weights []float64, part func(k int) (mu, sigma float64)) (mean, variance float64) {
+	var buffer [20]float64
+	means := buffer[:0]
+	for k, w := range weights {
+		m, v := t.normalMoments(part(k))
+		means, mean, variance = append(means, m), mean+w*m, variance+w*v
 	}
-	for k, w := range l.Weights {
+	for k, w := range weights {
 		variance += w * (means[k] - mean) * (means[k] - mean)
 	}
 	return existing(mean, variance)
@@ -83,6 +89,9 @@ func (t Transform) moments(d likelihood.Distribution) (mean, variance float64) {
 	case residual:
 		return t.lawMoments(d.law, d.mean, d.scale)
 	case inUnits:
+		if weights, parts := likelihood.Gaussians(d.Distribution); weights != nil {
+			return t.mixtureMoments(weights, func(k int) (float64, float64) { return d.shift + d.scale*parts[k].Mu, d.scale * parts[k].Sigma })
+		}
 		return t.heavyMoments(d, likelihood.TailDoF(d.Distribution))
 	}
 	return t.anyMoments(d)

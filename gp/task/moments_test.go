@@ -51,3 +51,32 @@ func TestExponentialMoments(t *testing.T) {
 		}
 	}
 }
+
+// TestMixtureMoments: the logarithm of a target that is a mixture of Gaussians makes a mixture of lognormal parts, of which
+// some may be narrow.
+func TestMixtureMoments(t *testing.T) {
+	s, err := likelihood.Named("mixture", "parts=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Start(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range [][]float64{{0}, {0, 0}, {-1, 1}, {-4, 0}} { // logarithms of scale and weights, shifts, logarithms of scales
+		for k, x := range v {
+			l.Params()[i].Set(k, x)
+		}
+	}
+	const shift, scale, q = 0.3, 0.5, 1e-4
+	narrow := math.Exp(-8)
+	unit := 1 / (1 + (1+narrow)/2) // makes the variance 1
+	mean, square := 0.0, 0.0
+	for k, v := range []float64{narrow, 1} {
+		mu, variance := shift+scale*float64(2*k-1)*math.Sqrt(unit), scale*scale*(q+v*unit)
+		mean, square = mean+0.5*math.Exp(mu+variance/2), square+0.5*math.Exp(2*mu+2*variance)
+	}
+	m, v := Transform{Name: Log}.moments(inUnits{l.Predict(0, 0, q), shift, scale})
+	near(t, "mean", m, mean, 1e-12)
+	near(t, "variance", v, square-mean*mean, 1e-12)
+}

@@ -72,8 +72,8 @@ func (t StudentT) write(b *graph.Builder, mean, q *graph.Node) Written {
 func (m count) write(b *graph.Builder, mean, q *graph.Node) Written {
 	centre, size := b.Exp(b.Add(mean, b.Scale(q, 0.5))), m.given().size
 	over := b.Affine(b.Exp(q), 1+1/size, -1)
-	spread := b.Mul(b.Tanh(b.Scale(q, 0.5)), b.Affine(b.Exp(q), 1, 1)) // e^q − 1, with all digits
-	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(centre, b.Mul(centre, over))), Epistemic: b.Mul(centre, b.Mul(centre, spread))}
+	growth := b.Mul(b.Tanh(b.Scale(q, 0.5)), b.Affine(b.Exp(q), 1, 1)) // e^q − 1, with all digits
+	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(centre, b.Mul(centre, over))), Epistemic: b.Mul(centre, b.Mul(centre, growth))}
 }
 
 func (m bernoulli) write(b *graph.Builder, mean, q *graph.Node) Written {

@@ -83,12 +83,22 @@ func (m count) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) *graph.Nod
 	f = m.logMean(b, y, f)
 	factorial := b.LogGamma(b.Affine(y[0], 1, 1))
 	if m.logSize == nil {
-		return b.Sub(b.Sub(b.Mul(y[0], f), b.Exp(f)), factorial)
+		mean := b.Exp(b.Clip(f, math.Inf(-1), mostLogMean(b.Dtype())))
+		return b.Sub(b.Sub(b.Mul(y[0], f), mean), factorial)
 	}
 	logSize := b.Param(m.logSize)
 	size, z := b.Exp(logSize), b.Sub(f, logSize)
 	sum := b.Sub(b.Mul(y[0], z), b.Mul(b.Add(y[0], size), b.Softplus(z)))
 	return b.Add(sum, b.Sub(b.LogRising(size, y[0]), factorial))
+}
+
+// mostLogMean is the largest logarithm of a mean whose exponential is a number. A point of a quadrature beyond it has no
+// weight, and an infinite mean there would make slopes NaN.
+func mostLogMean(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 80
+	}
+	return 700
 }
 
 // LogPrior implements [Prior]: N(log 10, 3²) for the logarithm of the size, which is infinite for Poisson's counts.

@@ -93,3 +93,16 @@ func TestImpossibleTargets(t *testing.T) {
 		t.Errorf("log of a sum of zeros is %g", v)
 	}
 }
+
+// TestWideDataTerms: data terms of counts have finite slopes where points of the quadrature are beyond all numbers of
+// float32, and the same as in float64.
+func TestWideDataTerms(t *testing.T) {
+	_, l := example(t, "poisson", nil)
+	f := fixtureModel{name: "wide", y: [][]float64{{0}, {5}, {0}}, m: []float64{0, -3, 3}, q: []float64{200, 400, 1000}}
+	for _, alpha := range []float64{0.5, 1} {
+		got, want := f.terms(t, l, tensor.Float32, alpha), f.terms(t, l, tensor.Float64, alpha)
+		for k := range got {
+			fixture.Close(t, fmt.Sprintf("α = %g, [%d]", alpha, k), got[k], want[k], 1e-3)
+		}
+	}
+}

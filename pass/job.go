@@ -78,7 +78,7 @@ type Job struct {
 type File struct {
 	Path     string `json:"path"`     // as the user gave it
 	Size     int64  `json:"size"`     // bytes; 0 for a folder
-	Modified int64  `json:"modified"` // nanoseconds since 1970
+	Modified int64  `json:"modified"` // nanoseconds since 1970; the sum of a folder's and of those in it
 }
 
 const (
@@ -99,6 +99,8 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 		return nil, settings.Errorf("the task %q, expected %s or %s", o.Task, Predict, Fit)
 	case o.Link == task.MonteCarlo:
 		return nil, settings.Errorf("the link %s in parts: its samples depend on the number of the row in the whole data, which a part does not contain; expected %s", o.Link, task.Probit)
+	case !(o.Level >= 0 && o.Level < 1):
+		return nil, settings.Errorf("the level %v, expected a probability above 0 and below 1", o.Level)
 	case slices.ContainsFunc(o.Quantiles, func(p float64) bool { return !(p > 0 && p < 1) }):
 		return nil, settings.Errorf("the quantiles %v, expected probabilities above 0 and below 1", o.Quantiles)
 	case slices.ContainsFunc(o.Above, func(c float64) bool { return c-c != 0 }):
@@ -139,7 +141,10 @@ func (j *Job) divide() (err error) {
 	if j.Count == 0 {
 		j.Count = len(j.Parts)
 	}
-	if j.Count != len(j.Parts) || j.Count == 0 {
+	if len(j.Parts) == 0 {
+		return fmt.Errorf("%s: no rows", strings.Join(paths, ", "))
+	}
+	if j.Count != len(j.Parts) {
 		return fmt.Errorf("the data have %d parts, expected %d", len(j.Parts), j.Count)
 	}
 	return nil
@@ -152,10 +157,22 @@ func stat(path string) (File, error) {
 		return File{}, err
 	}
 	f := File{path, info.Size(), info.ModTime().UnixNano()}
-	if info.IsDir() {
-		f.Size = 0 // the size of a folder says nothing
+	if !info.IsDir() {
+		return f, nil
 	}
-	return f, nil
+	f.Size = 0 // the size of a folder says nothing
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		inner, err := e.Info() // an image more changes the time of the folder of its class alone
+		if err != nil {
+			return File{}, err
+		}
+		f.Modified += inner.ModTime().UnixNano()
+	}
+	return f, err
 }
 
 // key identifies the job: two jobs with the same key have the same shards. The path of the model
@@ -253,7 +270,10 @@ func (j *Job) differs(there *Job) string {
 	}
 	for i, f := range there.Data {
 		if i < len(j.Data) && f != j.Data[i] {
-			return fmt.Sprintf("its data are %s, found %s", f.text(), j.Data[i].text())
+			if found := j.Data[i]; f.Path != found.Path || f.Size != found.Size {
+				return fmt.Sprintf("its data are %s, found %s", f.text(), found.text())
+			}
+			return fmt.Sprintf("its data are %s of another time", f.text())
 		}
 	}
 	return fmt.Sprintf("its data are %d files in %d parts, found %d in %d", len(there.Data), there.Count, len(j.Data), j.Count)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
 
@@ -386,11 +387,18 @@ func TestRefusals(t *testing.T) {
 	expect("more data", job(predict, "map", path, other).Join(shards), "its data are")
 	expect("other parts", job(pass.Options{Task: pass.Predict, PartSize: 3000}, "map", path).Join(shards), "its options are")
 	for what, o := range map[string]pass.Options{"task": {}, "samples": {Task: pass.Predict, Link: valla.MonteCarlo},
+		"level": {Task: pass.Predict, Level: math.NaN()}, "level of sums": {Task: pass.Fit, Level: math.Inf(1)},
 		"levels": {Task: pass.Predict, Quantiles: []float64{1}}, "thresholds": {Task: pass.Predict, Above: []float64{math.NaN()}}, "quantiles of sums": {Task: pass.Fit, Quantiles: []float64{0.5}}} {
 		_, err := pass.New(o, all["map"], path)
 		expect(what, err, "expected")
 	}
-	_, err := pass.New(predict, all["map"], "-")
+	empty := filepath.Join(dir, "empty.parquet")
+	if err := parquet.WriteFile(empty, []struct{ A float64 }{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pass.New(predict, all["map"], empty)
+	expect("no rows", err, "empty.parquet: no rows")
+	_, err = pass.New(predict, all["map"], "-")
 	expect("the standard input", err, "standard input")
 	fit := job(pass.Options{Task: pass.Fit}, "sfr", path)
 	r, err := fit.NewRunner(filepath.Join(dir, "sums"))
@@ -543,6 +551,33 @@ func TestRunEnds(t *testing.T) {
 	}
 	if _, err := again.Run(t.Context(), j.Share(0, 1), 2, nil); err == nil || !strings.Contains(err.Error(), "has changed since the pass began") {
 		t.Errorf("changed data: error %v", err)
+	}
+}
+
+// TestChangedModel: sums are no sums of another model at the path of the job's, which is an error.
+func TestChangedModel(t *testing.T) {
+	dir := t.TempDir()
+	path, model := filepath.Join(dir, "all.csv"), filepath.Join(dir, "m.valla")
+	rowsOf(t, path, 4, 200, false)
+	copied := func(name string) {
+		t.Helper()
+		text, err := os.ReadFile(models(t, false)[name])
+		if err == nil {
+			err = os.WriteFile(model, text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied("diag")
+	s := summed(t, model, path, 1500, rand.New(rand.NewPCG(8, 0)))
+	copied("kfac")
+	_, err := s.Manifest.Model(t.Context(), s.Job, s.dir, nil, 0)
+	_, listed := s.Arrays()
+	for _, err := range []error{err, listed} {
+		if err == nil || !strings.Contains(err.Error(), "m.valla has changed since the pass began") {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

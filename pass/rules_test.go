@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -90,6 +91,7 @@ func TestDiffers(t *testing.T) {
 		"its model has the SHA-256 sum fedcba987654…, found 0123456789ab… of a.valla": func(j *Job) { j.Digest = "fedcba9876543210" },
 		"its options are": func(j *Job) { j.Level = 0.5 },
 		"its data are x.csv of 6 bytes, found x.csv of 5 bytes": func(j *Job) { j.Data[0].Size = 6 },
+		"its data are x.csv of 5 bytes of another time":         func(j *Job) { j.Data[0].Modified = 6 },
 		"its data are 2 files in 3 parts, found 1 in 3":         func(j *Job) { j.Data = append(j.Data, File{"y.csv", 1, 1}) },
 		"its data are 1 files in 4 parts, found 1 in 3":         func(j *Job) { j.Count = 4 },
 	} {
@@ -139,9 +141,30 @@ func TestUnchanged(t *testing.T) {
 	if err := f.unchanged(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is gone: %v", err)
 	}
-	folder, err := stat(t.TempDir())
-	if err != nil || folder.Size != 0 {
-		t.Errorf("a folder of %d bytes, error %v", folder.Size, err)
+}
+
+// TestUnchangedFolder: a folder has changed if an image comes to a class, however old the folder of the class says that it is.
+func TestUnchangedFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, class := range []string{"cat", "dog"} {
+		if err := os.Mkdir(filepath.Join(dir, class), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "dog"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	f, err := stat(dir)
+	if err != nil || f.Size != 0 || f.unchanged() != nil {
+		t.Fatalf("%+v, errors %v and %v", f, err, f.unchanged())
+	}
+	time.Sleep(20 * time.Millisecond) // file systems round the time
+	if err := os.WriteFile(filepath.Join(dir, "cat", "1.png"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.unchanged(); err == nil || !strings.Contains(err.Error(), "has changed since the pass began") {
+		t.Errorf("an image more: error %v", err)
 	}
 }
 

@@ -46,18 +46,23 @@ func (r *Runner) model(ctx context.Context) (*valla.Model, error) {
 		return m, nil
 	default:
 	}
-	sum, err := atomicfile.Digest(r.Model)
-	if err == nil && sum != r.Digest {
-		err = fmt.Errorf("%s has changed since the pass began", r.Model)
-	}
-	if err != nil {
-		return nil, err
-	}
-	m, err := valla.Load(r.Model)
+	m, err := r.load()
 	if err == nil && r.Runtime {
 		err = m.UseRuntime(ctx, valla.RuntimeOptions{Library: r.Library, Provider: r.Provider})
 	}
 	return m, err
+}
+
+// load reads the model. A file that has changed since the job began is an error.
+func (j *Job) load() (*valla.Model, error) {
+	sum, err := atomicfile.Digest(j.Model)
+	if err == nil && sum != j.Digest {
+		err = fmt.Errorf("%s has changed since the pass began", j.Model)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return valla.Load(j.Model)
 }
 
 // giveBack keeps the copy m of the model for the next call of model.

@@ -84,7 +84,7 @@ func member(name string) string { return "sums/" + name + ".npy" }
 // Model returns the model of job j whose posterior has all rows: it adds up the shards in the folder
 // dir. If held is not nil, these held-out rows choose the standard deviations; seed divides them.
 func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set, seed uint64) (*valla.Model, error) {
-	of, err := valla.Load(j.Model)
+	of, err := j.load()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ type Array struct {
 
 // Arrays returns the arrays of a job of the task [Fit]. Different workers may add different arrays.
 func (j *Job) Arrays() (all []Array, err error) {
-	m, err := valla.Load(j.Model)
+	m, err := j.load()
 	if err != nil {
 		return nil, err
 	}

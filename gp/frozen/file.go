@@ -186,12 +186,16 @@ func sum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:n], castagnoli), castagnoli, record[n+sumBytes:])
 }
 
-// record returns the features in record i, which has the key k, and whether they are whole.
+// record returns the features in record i, which has the key k, and whether they are whole. Another process may have cut the
+// file off.
 func (f *file) record(i int, k key) (features []byte, ok bool, err error) {
 	if f.text == nil {
 		f.text = make([]byte, f.size)
 	}
-	if _, err := f.ReadAt(f.text, f.place(i)); err != nil {
+	switch _, err := f.ReadAt(f.text, f.place(i)); {
+	case errors.Is(err, io.EOF):
+		return nil, false, nil
+	case err != nil:
 		return nil, false, fmt.Errorf("reading features: %w", err)
 	}
 	ok = bytes.Equal(f.text[:len(k)], k[:]) && binary.LittleEndian.Uint32(f.text[len(k):]) == sum(f.text)

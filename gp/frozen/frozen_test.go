@@ -233,6 +233,25 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestCutOff: rows whose records another process cuts off while the file is open are computed again.
+func TestCutOff(t *testing.T) {
+	path, x := filepath.Join(t.TempDir(), "f"), images(10, tensor.Float64).X
+	c := before(t, blocks(t, tensor.Float64), tensor.Float64, "last-layer")
+	c.Memory = opened(t, path, c)
+	want, err := c.Features(t.Context(), x, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, headerBytes+7*c.Memory.RecordBytes()+5); err != nil {
+		t.Fatal(err)
+	}
+	computed := 0
+	got, err := c.Features(t.Context(), x, gp.Run{OnProgress: func(p train.Progress) { computed = p.Total }})
+	if err != nil || computed != 3 || !slices.Equal(graph.Floats(got), graph.Floats(want)) {
+		t.Errorf("%d rows were computed, expected 3, %v", computed, err)
+	}
+}
+
 // FuzzOpen: a file with any bytes is refused in one line, or read without wrong features.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(`{"format":"valla features 1","network":"0","parts":9,"shape":[3],"dtype":"float64"}`), []byte("record"))

@@ -50,7 +50,7 @@ func Try(path string) error {
 	if err != nil {
 		return plain(err)
 	}
-	defer f.Close()
+	f.Close() // Windows removes no open file
 	return os.Remove(f.Name())
 }
 

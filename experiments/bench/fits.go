@@ -32,7 +32,10 @@ type fit struct {
 	method, row                    string      // the method, and the label of its row in the experiment
 	set                            [][2]string // settings of the row that are not the experiment's
 
-	own func(ctx context.Context, folder string, cell *result.Cell) error // instead of an experiment; folder holds the data sets, "" for made rows
+	// own is a function instead of an experiment. The folder holds the data sets; with "" rows are made. Without its data set the
+	// error wraps fs.ErrNotExist.
+	own    func(ctx context.Context, folder string, cell *result.Cell) error
+	random bool // own has no data set: rows are always made
 }
 
 // usualSpeed is the speed of a core for the fields cpu, in operations of float32 a second: an AMD EPYC (Zen 5).
@@ -61,7 +64,7 @@ var fits = []fit{
 	{name: "airline-nycflights13", cpu: 11, experiment: "airline-nycflights13", data: "airline-nycflights13", method: "valla", row: vallaRow, set: hundred},
 	{name: "taxi-green", cpu: 8, experiment: "taxi-green", data: "taxi-green", method: "valla", row: vallaRow, set: hundred},
 	{name: "k-means", cpu: 2, data: "50,000 × 3,072", method: "k-means", row: "100 centres", own: kMeans},
-	{name: "lla-full", cpu: 54, data: "37,000 × 9", method: "lla", row: "LLA of 11,201 weights", own: fullLaplace},
+	{name: "lla-full", cpu: 54, data: "37,000 × 9", method: "lla", row: "LLA of 11,201 weights", own: fullLaplace, random: true},
 	{name: "resnet20", cpu: 150, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet20", method: "valla", row: vallaRow, set: few},
 	{name: "resnet32", cpu: 250, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet32", method: "valla", row: vallaRow, set: few},
 	{name: "resnet56", cpu: 460, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet56", method: "valla", row: vallaRow, set: few},

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 
@@ -19,17 +20,35 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// alone measures a piece of work that no experiment has and keeps its cell, unless it is there.
+// The hashes of cells tell where their rows come from.
+const (
+	madeHash = "made"
+	dataHash = "data"
+)
+
+// alone measures a piece of work that no experiment has. Where its data set is not there, rows are made.
 func (f fit) alone(ctx context.Context, c *Command) error {
+	if c.data != "" && !f.random {
+		err := f.kept(ctx, c, c.data, dataHash)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		fmt.Fprintf(c.progress, "%s: rows are made: %v\n", f.name, err)
+	}
+	return f.kept(ctx, c, "", madeHash)
+}
+
+// kept measures a piece of work with the data sets in a folder and keeps its cell, which has a hash, unless it is there.
+func (f fit) kept(ctx context.Context, c *Command, data, hash string) error {
 	folder, err := result.Open(c.dir, fitsExperiment, f.name)
 	if err != nil {
 		return err
 	}
-	cell := &result.Cell{Experiment: fitsExperiment, Profile: f.name, ID: result.ID{Data: f.data, Method: f.method, Row: f.row, Seed: uint64(c.seed), Hash: "1"}}
+	cell := &result.Cell{Experiment: fitsExperiment, Profile: f.name, ID: result.ID{Data: f.data, Method: f.method, Row: f.row, Seed: uint64(c.seed), Hash: hash}}
 	if err := folder.Expect(result.Plan{Experiment: fitsExperiment, Profile: f.name, Data: []string{f.data}, Cells: []result.ID{cell.ID}}); err != nil || folder.Has(cell.ID) {
 		return err
 	}
-	if err := f.own(ctx, c.data, cell); err != nil {
+	if err := f.own(ctx, data, cell); err != nil {
 		return err
 	}
 	cell.Machine = result.ThisMachine(valla.Version())
@@ -66,20 +85,17 @@ func fullLaplace(ctx context.Context, _ string, cell *result.Cell) error {
 	return nil
 }
 
-// pixels returns the images of CIFAR-10 as rows [n,d], those for validation included, or made ones where they are not there.
+// pixels returns the images of CIFAR-10 as rows [n,d], those for validation included, or made ones without a folder.
 func pixels(folder string, m maker) (v []float32, n, d int, note string, err error) {
-	set, err := sets.Lookup("cifar10")
-	if err != nil {
-		return nil, 0, 0, "", err
-	}
 	if folder == "" {
 		v, n, d = m.clusters()
 		return v, n, d, result.MadeNote, nil
 	}
-	images, err := set.Images(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return pixels("", m)
+	set, err := sets.Lookup("cifar10")
+	if err != nil {
+		return nil, 0, 0, "", err
 	}
+	images, err := set.Images(folder)
 	if err != nil {
 		return nil, 0, 0, "", err
 	}

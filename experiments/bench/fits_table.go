@@ -79,6 +79,10 @@ func (f fit) line(found []result.Found, published []*result.Cell, note string) f
 			cells = slices.DeleteFunc(slices.Clone(e.Done), func(c *result.Cell) bool { return c == nil })
 		}
 	}
+	if len(cells) > 0 { // those of an earlier run may have other rows
+		made := isMade(cells[0])
+		cells = slices.DeleteFunc(cells, func(c *result.Cell) bool { return isMade(c) != made })
+	}
 	switch {
 	case len(cells) == 0:
 		l.Note = cmp.Or(note, "not measured")
@@ -87,7 +91,7 @@ func (f fit) line(found []result.Found, published []*result.Cell, note string) f
 		l.Note = cells[0].Refused
 		return l
 	}
-	l.Here, l.Program, l.Settings, l.Made = summed(cells), cells[0].Machine.Program, settingsOf(cells[0]), cells[0].Facts.Note == result.MadeNote
+	l.Here, l.Program, l.Settings, l.Made = summed(cells), cells[0].Machine.Program, settingsOf(cells[0]), isMade(cells[0])
 	if l.Made {
 		l.Here.Quality = nil
 		return l
@@ -97,6 +101,9 @@ func (f fit) line(found []result.Found, published []*result.Cell, note string) f
 	}))
 	return l
 }
+
+// isMade reports whether the rows of a cell are made.
+func isMade(c *result.Cell) bool { return c.Facts.Note == result.MadeNote }
 
 // like reports whether a published cell p has the data set, row, seed and number of steps of a cell
 // c of the row.
@@ -123,7 +130,7 @@ func settingsOf(c *result.Cell) string {
 	if c.Facts.Steps > 0 {
 		parts = append(parts, result.Plural(c.Facts.Steps, "step"))
 	}
-	if c.Facts.Note == result.MadeNote {
+	if isMade(c) {
 		parts = append(parts, result.MadeNote)
 	}
 	return strings.Join(append(parts, result.Plural(c.Fit.Cores, "thread")), ", ")

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -191,6 +193,40 @@ func TestFitsMade(t *testing.T) {
 		// 200 steps of 100 rows take 40 million operations each, and 31 predictions 53,000 and C·M² each.
 		if l.Floor < 200*0.035 || l.Floor > 200*0.045 || l.Predict < 31*50e-6 || l.Predict > 31*80e-6 {
 			t.Errorf("%q: floors %v and %v", args, l.Floor, l.Predict)
+		}
+	}
+}
+
+// A measurement of made rows is not one of a data set, and the line of a row has no seeds of the other kind of rows.
+func TestFitsSource(t *testing.T) {
+	there, dir := false, t.TempDir()
+	f := fit{name: "k-means", data: "rows", row: "played", own: func(_ context.Context, folder string, c *result.Cell) error {
+		c.Fit.Runs = 1
+		switch {
+		case folder == "":
+			c.Facts.Note = result.MadeNote
+		case !there:
+			return fs.ErrNotExist
+		}
+		return nil
+	}}
+	for _, c := range []struct {
+		data        string
+		there, made bool
+		run, seeds  int // seeds to run, and in the line then
+	}{{"", false, true, 2, 2}, {"data", false, true, 2, 2}, {"data", true, false, 1, 1}, {"", true, true, 1, 2}, {"data", true, false, 2, 2}} {
+		there = c.there
+		for seed := range c.run {
+			if err := f.alone(t.Context(), &Command{data: c.data, dir: dir, seed: seed, progress: io.Discard}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var r report
+		if err := (&Command{}).addLines(&r, []fit{f}, nil, dir); err != nil {
+			t.Fatal(err)
+		}
+		if l := r.Fits[0]; l.Made != c.made || l.Here == nil || l.Here.Seeds != c.seeds {
+			t.Errorf("%+v: made %v, figures %+v", c, l.Made, l.Here)
 		}
 	}
 }

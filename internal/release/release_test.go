@@ -186,6 +186,10 @@ func checkWheel(t *testing.T, packed []byte) {
 	if err != nil || len(rows) != len(files) || files["valla/bin/valla"] != "the program" || files["valla/py.typed"] != "" {
 		t.Errorf("%d rows for %d files, error %v", len(rows), len(files), err)
 	}
+	// Indexes refuse fields that are newer than the version of the metadata: License-File is of 2.4.
+	if about := files[strings.TrimSuffix(record, "RECORD")+"METADATA"]; !strings.HasPrefix(about, "Metadata-Version: 2.4\n") || !strings.Contains(about, "\nLicense-File: ") {
+		t.Errorf("metadata %.200s", about)
+	}
 	for _, r := range rows {
 		text, there := files[r[0]]
 		sum := sha256.Sum256([]byte(text))

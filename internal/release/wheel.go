@@ -143,7 +143,7 @@ func wheelInfo(ctx context.Context, platform, version string) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadata := fmt.Sprintf(`Metadata-Version: 2.1
+	metadata := fmt.Sprintf(`Metadata-Version: 2.4
 Name: valla
 Version: %s
 Summary: Error bars for neural networks that are already trained

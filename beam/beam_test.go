@@ -269,6 +269,25 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// TestOut: a file that is read, or that cannot be written, is refused before the work.
+func TestOut(t *testing.T) {
+	dir := models(t, 50)
+	path := filepath.Join(dir, "all.csv")
+	before := content(t, path)
+	shards := filepath.Join(dir, "shards-predictvalla.valla")
+	for out, want := range map[string]string{
+		path: "it would replace " + path, filepath.Join(dir, ".", "valla.valla"): "it would replace ", filepath.Join(dir, "none", "p.csv"): "no such file",
+	} {
+		said, err := attempt(arguments(dir, "valla.valla", "predict", 4000, "--out="+out)...)
+		if err == nil || !strings.HasPrefix(said, "valla-beam: --out "+out+": ") || !strings.Contains(said, want) {
+			t.Errorf("%s: error %v, %q", out, err, said)
+		}
+	}
+	if _, err := os.Stat(shards); err == nil || !bytes.Equal(content(t, path), before) {
+		t.Errorf("work was done: %v", err)
+	}
+}
+
 // TestKills kills the worker of a job server at random moments, as many times as the environment
 // variable VALLA_KILLS says: no shard may be torn, and what comes out at last must be whole. Prism
 // may end with the worker; then the failure is one line, and a new server goes on.

@@ -20,7 +20,7 @@ import (
 func checkOut(cmd *cobra.Command, out string, args []string, over ...string) error {
 	path := cmd.Flags().Lookup(out).Value.String()
 	for _, other := range otherFiles(cmd, args, append(over, out)...) {
-		if other == "" || path == "" || !sameFile(path, other) {
+		if other == "" || path == "" || !atomicfile.Same(path, other) {
 			continue
 		}
 		if info, err := os.Stat(other); err == nil && info.IsDir() {
@@ -57,41 +57,13 @@ func isFile(f *pflag.Flag) bool {
 	return slices.Contains(orNames, f.Name) || slices.ContainsFunc([]string{"FILE", "FOLDER", "PATH", "DATA"}, func(w string) bool { return strings.Contains(word, w) })
 }
 
-// sameFile tells whether two paths stand for one file, or whether path is a file in the folder
-// other. The files need not exist.
-func sameFile(path, other string) bool {
-	a, errA := os.Stat(path)
-	b, errB := os.Stat(other)
-	switch {
-	case errA != nil && errB != nil:
-		return resolved(path) == resolved(other)
-	case errA != nil || errB != nil:
-		return false
-	case os.SameFile(a, b):
-		return true
-	}
-	folder, err := os.Stat(filepath.Dir(path))
-	return err == nil && os.SameFile(folder, b)
-}
-
-// resolved returns the path of a file that need not exist, in a form that can be compared.
-func resolved(path string) string {
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(dir, filepath.Base(path))
-	}
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
-	}
-	return path
-}
-
 // beside returns the path for a second file beside the file to write, m.part.valla for m.valla, or m.part.part.valla where
 // m.part.valla is another file of the command.
 func (w *work) beside() string {
 	ext := filepath.Ext(w.out)
 	for name := strings.TrimSuffix(w.out, ext); ; {
 		name += ".part"
-		if !slices.ContainsFunc(w.others, func(other string) bool { return sameFile(name+ext, other) }) {
+		if !slices.ContainsFunc(w.others, func(other string) bool { return atomicfile.Same(name+ext, other) }) {
 			return name + ext
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -194,7 +195,7 @@ func (w *work) check(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, other := range otherFiles(cmd, args, "checkpoint") {
-		if of, numbered := strings.CutSuffix(strings.TrimRight(other, "0123456789"), "."); numbered && sameFile(w.checkpoint, of) { // c.2 of the second network
+		if of, numbered := strings.CutSuffix(strings.TrimRight(other, "0123456789"), "."); numbered && atomicfile.Same(w.checkpoint, of) { // c.2 of the second network
 			return settings.Errorf("--checkpoint %s: it would replace %s, expected another file", w.checkpoint, other)
 		}
 	}

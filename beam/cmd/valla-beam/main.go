@@ -85,6 +85,9 @@ func run(ctx context.Context) error {
 	if *model == "" || *shards == "" || flag.NArg() == 0 {
 		return errors.New("expected --model, --shards and files of rows")
 	}
+	if err := checkOut(); err != nil {
+		return err
+	}
 	o, err := options()
 	if err != nil {
 		return err
@@ -110,6 +113,22 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("finished %d parts with %d rows in %s\n", j.Count, m.Rows, *shards)
 	return finish(ctx, j, m)
+}
+
+// checkOut returns an error if the file that the flag out names cannot be written, or if it is one of the files that are read.
+func checkOut() error {
+	if *out == "" {
+		return nil
+	}
+	for _, other := range append([]string{*model, *shards, *held}, flag.Args()...) {
+		if other != "" && atomicfile.Same(*out, other) {
+			return fmt.Errorf("--out %s: it would replace %s or a file in it, expected another file", *out, other)
+		}
+	}
+	if err := atomicfile.Try(*out); err != nil {
+		return fmt.Errorf("--out %s: %w", *out, err)
+	}
+	return nil
 }
 
 // options returns the options of the pass that the flags describe.

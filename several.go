@@ -27,6 +27,7 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 	}
 	var all []*Model
 	var runErr error
+	var first *search // of the number of steps and the weight decay
 	for k := range n {
 		t, err := newTraining(set, o.of(k, n))
 		if err == nil {
@@ -43,6 +44,10 @@ func trainSeveral(ctx context.Context, set *data.Set, o TrainOptions) (*Model, e
 			break
 		}
 		all, o.Training = append(all, m), t.o.Training
+		first = cmp.Or(first, t.search)
+	}
+	if first != nil && runErr == nil {
+		first.removeCheckpoints()
 	}
 	if len(all) == 0 {
 		return nil, runErr
@@ -159,7 +164,7 @@ func (m *Model) member() (layers.Form, int, error) {
 
 // of returns the options of network k of n, counting from 0. It has the checkpoint path.k+1.
 func (o TrainOptions) of(k, n int) TrainOptions {
-	o.member = uint64(k)
+	o.member, o.more = uint64(k), k < n-1
 	if o.Checkpoint != "" {
 		o.Checkpoint = fmt.Sprintf("%s.%d", o.Checkpoint, k+1)
 	}

@@ -1,6 +1,8 @@
 package valla
 
 import (
+	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -144,6 +146,38 @@ func TestSeveralWithoutEstimate(t *testing.T) {
 	m := fit(t, all, heavy(200, 1), FitOptions{Settings: &toySettings{}, OnEstimate: func(gp.Estimate) { t.Error("an estimate of a method that has none") }})
 	if m.String() != "3 × Toy 0.5" {
 		t.Errorf("the model is called %v", m)
+	}
+}
+
+// TestTrainSeveralGoesOn: a resumed training of several networks does not choose the steps of the first one again, and leaves no
+// checkpoints of trials.
+func TestTrainSeveralGoesOn(t *testing.T) {
+	o, set := openRecipe(), wave(80, 1)
+	o.Training.Networks, o.Training.WeightDecay = 2, new(0.01)
+	o.Checkpoint, o.Resume = filepath.Join(t.TempDir(), "c"), true
+	trials := func() []string {
+		found, err := filepath.Glob(o.Checkpoint + ".1.*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := 0 // steps of the first network
+	o.OnProgress = func(p train.Progress) {
+		if p.Done > p.Total/2 {
+			cancel()
+		} else {
+			first++
+		}
+	}
+	if m, err := Train(ctx, set, o); !errors.Is(err, context.Canceled) || m == nil || first == 0 || trials() == nil {
+		t.Fatalf("model %v after %d steps of the first network, %d trials, error %v", m, first, len(trials()), err)
+	}
+	first = 0
+	if _, err := Train(t.Context(), set, o); err != nil || first > 0 || trials() != nil {
+		t.Errorf("%d steps of the first network, %d trials left, error %v", first, len(trials()), err)
 	}
 }
 

@@ -47,6 +47,7 @@ type TrainOptions struct {
 	OnProgress func(train.Progress) // if not nil, it is called after each step
 
 	member uint64 // number of the network, counting from 0, of several: it changes the initial weights and the mini-batches
+	more   bool   // networks follow, and the checkpoints of the trials stay for a training that goes on
 	head   *head  // of the network; nil: it has one output for each target
 	chosen bool   // rows have chosen the steps and the weight decay, see Model.Trained
 	by     *head  // head with which they have chosen
@@ -272,7 +273,7 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 	t.o.Training.Iterations, t.o.Training.WeightDecay, t.o.Training.KeepLast = s.best.stepsToBest(), s.best.o.Training.WeightDecay, true
 	res, err := t.steps(ctx)
 	switch {
-	case err == nil:
+	case err == nil && !t.o.more:
 		s.removeCheckpoints()
 	case res != nil && res.Stopped == train.Interrupted:
 		t.keep(s.best) // it is trained to its end

@@ -52,7 +52,7 @@ func newFiles() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "files",
-		Short: "Write manual pages, completions and licences into a folder",
+		Short: "Write manual pages, completions and licences into a folder, in place of all that it has",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return writeFiles(cmd.Context(), out)

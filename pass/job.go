@@ -166,7 +166,7 @@ func stat(path string) (File, error) {
 		if !e.IsDir() {
 			continue
 		}
-		inner, err := e.Info() // an image more changes the time of the folder of its class alone
+		inner, err := os.Stat(filepath.Join(path, e.Name())) // an image more changes the time of the folder of its class alone
 		if err != nil {
 			return File{}, err
 		}

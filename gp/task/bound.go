@@ -15,7 +15,7 @@ func (p *Prediction) Bound(level float64) ([]float64, error) {
 	case level == 0.5 && p.spread.under != nil:
 		return p.spread.inverted(slices.Clone(p.spread.under.Mean), 0), nil
 	case level == 0.5:
-		return p.Mean, nil
+		return slices.Clone(p.Mean), nil
 	}
 	lower, upper, err := p.Interval(math.Abs(2*level - 1))
 	if level < 0.5 {

@@ -111,16 +111,14 @@ func (c *contest) pool(set *data.Set) (*data.Set, error) {
 
 // split keeps the training rows of [holdout.Split], and returns the held-out rows in the order of the set, which laws of residuals look at.
 func (c *contest) split(set *data.Set, fraction float64, seed uint64) (pool *data.Set, err error) {
-	if c.train, pool, err = holdout.Split(set, fraction, seed); err != nil {
+	if c.train, _, err = holdout.Split(set, fraction, seed); err != nil {
 		return nil, err
 	}
-	at, err := holdout.Positions(set.N(), fraction, seed, false)
+	held, err := holdout.Positions(set.N(), fraction, seed, false)
 	if err != nil {
 		return nil, err
 	}
-	order := holdout.UpTo(0, len(at))
-	slices.SortFunc(order, func(a, b int) int { return at[a] - at[b] })
-	return pool.Rows(order), nil
+	return inOrder(set, held), nil
 }
 
 // divide makes the folds of a pool. Twice as many rows as judge in a verdict are the most that it takes.

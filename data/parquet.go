@@ -168,10 +168,8 @@ func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
 		return v
 	case number && b.use[j].text && p.kinds[j].exact != nil:
 		word = p.kinds[j].exact(cell)
-	case number && b.use[j].text:
-		word = written(v)
 	case number:
-		word = key(v)
+		word = written(v)
 	}
 	if b.words[j] == nil {
 		b.words[j] = new(Words)

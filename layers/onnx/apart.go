@@ -12,7 +12,7 @@ import (
 
 // apart returns an error for a node along whose axes the extents are others than those for another number of examples.
 func (g Graph) apart(in []int, extents map[int][]int) error {
-	const other = 11
+	const other = 11 // examples, beside the 3 of settle: an extent that is 3 and then 11 is that of the examples
 	var mixed error
 	_, err := g.dry(other, in, func(i int, c *call, _ []value) {
 		if mixed == nil && !slices.Equal(extents[i], c.joinedExtents()) {

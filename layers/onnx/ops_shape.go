@@ -93,6 +93,7 @@ func shapeOf(c *call) []value {
 	return hosts(integers(shape[from:max(from, to)]))
 }
 
+// cast is the operator Cast, which rounds constants to float32.
 func cast(c *call) []value {
 	out := c.cast(c.target())
 	if h := out[0].host; h != nil && types[int64(c.int("to", 1))] == raw.F32 {
@@ -101,7 +102,7 @@ func cast(c *call) []value {
 	return out
 }
 
-// cast converts elements. A graph holds integers and truths as floating-point numbers.
+// cast converts elements to a kind. A graph holds integers and truths as floating-point numbers.
 func (c *call) cast(to kind) []value {
 	v := c.value(0)
 	switch {

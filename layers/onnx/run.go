@@ -354,8 +354,13 @@ func (c *call) inOrder(list []int, n int) []int {
 }
 
 // outputs counts the outputs that have a name.
-func (c *call) outputs() int {
-	return len(c.Outputs) - len(slices.DeleteFunc(slices.Clone(c.Outputs), func(name string) bool { return name != "" }))
+func (c *call) outputs() (n int) {
+	for _, name := range c.Outputs {
+		if name != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // only ends the operator unless an attribute has the only supported value, want.

@@ -49,8 +49,8 @@ func (q ownPosterior) own(g *gp.Gaussian) {
 	}
 }
 
-func (q ownPosterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	c, err := q.of.Compile(shape, size, limit)
+func (q ownPosterior) Compile(r gp.Request) (gp.Compiled, error) {
+	c, err := q.of.Compile(r)
 	return ownCompiled{c, q}, err
 }
 

@@ -109,12 +109,11 @@ type modelEngine struct {
 // engine returns the engine of the model's predictions, with variances alone if marginal says so. It is kept until the
 // posterior or the calibration changes. The engine of a network alone is not kept, since its weights may change.
 func (m *Model) engine(marginal bool) (*gp.Engine, error) {
-	of := m.gp()
-	if marginal {
-		of = gp.Marginals(of)
+	made := func() (*gp.Engine, error) {
+		return gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{Marginal: marginal})
 	}
 	if m.Posterior == nil {
-		return gp.NewEngine(of, m.Task.Inputs.Shape, gp.EngineOptions{})
+		return made()
 	}
 	engines.Lock()
 	defer engines.Unlock()
@@ -122,7 +121,7 @@ func (m *Model) engine(marginal bool) (*gp.Engine, error) {
 	if k := m.predictions; k != nil && k.posterior == m.Posterior && k.marginal == marginal && by.Equal(k.by) && sameLaws(k.laws, m.Laws) {
 		return k.Engine, nil
 	}
-	e, err := gp.NewEngine(of, m.Task.Inputs.Shape, gp.EngineOptions{})
+	e, err := made()
 	if err == nil {
 		m.predictions = &modelEngine{e, m.Posterior, m.Laws, by, marginal}
 	}

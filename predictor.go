@@ -41,25 +41,21 @@ type Predictor struct {
 
 // Predictor returns a predictor of m.
 func (m *Model) Predictor(o PredictorOptions) (*Predictor, error) {
-	made := func(of gp.Posterior) (*gp.Engine, error) {
-		e, err := gp.NewEngine(of, m.Task.Inputs.Shape, gp.EngineOptions{Sizes: o.Sizes, Memory: o.Memory})
+	made := func(marginal bool) (*gp.Engine, error) {
+		e, err := gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{Sizes: o.Sizes, Memory: o.Memory, Marginal: marginal})
 		if err == nil {
 			err = e.Warm(context.Background())
 		}
 		return e, err
 	}
-	of := m.gp()
-	if m.marginal(o.Link) {
-		of = gp.Marginals(of)
-	}
-	e, err := made(of)
+	e, err := made(m.marginal(o.Link))
 	if err != nil {
 		return nil, fmt.Errorf("predictor: %w", err)
 	}
 	p := &Predictor{m: m, engine: e, inputs: m.Task.Inputs, dt: m.Dtype(), o: o.PredictOptions}
 	p.joint = func() (*gp.Engine, error) { return e, nil }
 	if m.marginal(o.Link) {
-		p.joint = sync.OnceValues(func() (*gp.Engine, error) { return made(m.gp()) })
+		p.joint = sync.OnceValues(func() (*gp.Engine, error) { return made(false) })
 	}
 	p.calls.New = func() any { return new(call) }
 	return p, nil

@@ -97,7 +97,7 @@ func (m *Model) newRuntime(ctx context.Context, o RuntimeOptions, careful bool) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.Compile(r.shape, exportRows, 0)
+	c, err := r.Compile(gp.Request{Shape: r.shape, Size: exportRows})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (r *runtimePosterior) serves(m *Model) bool {
 }
 
 // Compile implements gp.Posterior. All sizes share one session.
-func (r *runtimePosterior) Compile([]int, int, int64) (gp.Compiled, error) {
+func (r *runtimePosterior) Compile(gp.Request) (gp.Compiled, error) {
 	return runtimeCompiled{r}, nil
 }
 
@@ -185,7 +185,7 @@ func (r *runtimePosterior) fields(g *gp.Gaussian) (all []*[]float64) {
 
 // check returns an error if the predictions g at n inputs are not those of this program.
 func (r *runtimePosterior) check(ctx context.Context, x []float64, n int, g *gp.Gaussian) error {
-	c, err := r.own.Compile(r.shape, n, 0)
+	c, err := r.own.Compile(gp.Request{Shape: r.shape, Size: n})
 	if err != nil {
 		return err
 	}

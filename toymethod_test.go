@@ -63,8 +63,9 @@ func (s *toySettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted
 	return &gp.Fitted{Posterior: q, NoiseVariance: likelihood.NoiseVariance(p.Likelihood), Record: gp.Record{Rows: p.Train.N(), Settings: settings.Map(&c)}}, nil
 }
 
-func (q *toyPosterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	c, err := q.point.Compile(shape, size, limit)
+func (q *toyPosterior) Compile(r gp.Request) (gp.Compiled, error) {
+	r.Marginal = false
+	c, err := q.point.Compile(r)
 	return toyCompiled{c, q.variance.Float64s()[0]}, err
 }
 

@@ -23,6 +23,8 @@ type EngineOptions struct {
 	// the smallest size needs where that is more. With little memory fewer goroutines are
 	// served at the same time.
 	Memory int64
+	// Marginal says that the variances of the outputs suffice, see [Request].
+	Marginal bool
 }
 
 const (
@@ -40,11 +42,11 @@ const (
 // Compiled predictions of some sizes are kept, and shared among the goroutines. An Engine stays
 // right as long as neither the posterior nor the weights of the network change.
 type Engine struct {
-	of    Posterior    // the posterior
-	shape tensor.Shape // of one input
-	width int          // numbers of one input
-	firm  bool         // the memory is also a limit for the smallest size
-	pools []*pool      // by size, ascending
+	of    Posterior // the posterior
+	ask   Request   // what it is asked for, for each size and what is left of the memory
+	width int       // numbers of one input
+	firm  bool      // the memory is also a limit for the smallest size
+	pools []*pool   // by size, ascending
 
 	mu   sync.Mutex // Compile serves one goroutine at a time
 	left int64      // bytes that may still be compiled
@@ -77,7 +79,7 @@ func NewEngine(p Posterior, shape []int, o EngineOptions) (*Engine, error) {
 	if sizes = slices.Compact(sizes); len(sizes) == 0 || sizes[0] < 1 {
 		return nil, settings.Errorf("sizes %v, expected positive numbers", o.Sizes)
 	}
-	e := &Engine{of: p, shape: slices.Clone(shape), width: tensor.Shape(shape).TotalSize(), firm: o.Memory > 0, left: o.Memory}
+	e := &Engine{of: p, ask: Request{Shape: slices.Clone(shape), Marginal: o.Marginal}, width: tensor.Shape(shape).TotalSize(), firm: o.Memory > 0, left: o.Memory}
 	if !e.firm {
 		e.left = engineMemory
 	}
@@ -162,10 +164,13 @@ func (e *Engine) compile(ctx context.Context, q *pool) (Compiled, error) {
 	if !smallest && q.size > fewInputs {
 		limit = min(limit, largeProgram)
 	}
-	c, err := e.of.Compile(e.shape, q.size, limit)
+	ask := e.ask
+	ask.Size, ask.Limit = q.size, limit
+	c, err := e.of.Compile(ask)
 	if full := (*graph.MemoryError)(nil); smallest && !e.firm && q.made.Load() == 0 && errors.As(err, &full) {
 		if err = graph.CheckMemory("a prediction", full.Need); err == nil {
-			c, err = e.of.Compile(e.shape, q.size, 0)
+			ask.Limit = 0
+			c, err = e.of.Compile(ask)
 		}
 	}
 	if err != nil {

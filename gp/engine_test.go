@@ -23,15 +23,15 @@ type double struct {
 	n    int   // predictions
 }
 
-func (d *double) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	if len(shape) != 1 {
-		return nil, fmt.Errorf("inputs of shape %v, expected [D]", shape)
+func (d *double) Compile(r Request) (Compiled, error) {
+	if len(r.Shape) != 1 {
+		return nil, fmt.Errorf("inputs of shape %v, expected [D]", r.Shape)
 	}
-	c := &compiledDouble{d, size, shape[0]}
-	if limit > 0 && c.Bytes() > limit || d.most > 0 && size > d.most {
-		return nil, &graph.MemoryError{What: "double", Need: c.Bytes(), Limit: limit}
+	c := &compiledDouble{d, r.Size, r.Shape[0]}
+	if r.Limit > 0 && c.Bytes() > r.Limit || d.most > 0 && r.Size > d.most {
+		return nil, &graph.MemoryError{What: "double", Need: c.Bytes(), Limit: r.Limit}
 	}
-	d.made = append(d.made, size)
+	d.made = append(d.made, r.Size)
 	return c, nil
 }
 

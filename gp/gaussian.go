@@ -11,7 +11,7 @@ import (
 type Gaussian struct {
 	Mean []float64 // [N,C]
 	Cov  []float64 // [N,C,C]; [N,C] where Marginal is not 0
-	// Marginal is C where Cov has the variances of the outputs alone, see [Marginals], and 0 where it has their covariances.
+	// Marginal is C where Cov has the variances of the outputs alone, see [Request], and 0 where it has their covariances.
 	Marginal int
 	// Epistemic [N,C], from 0 to 1, are the shares of the variances of the targets, noise
 	// included, that more data would take away. A method needs them where it lets the noise of

@@ -43,12 +43,34 @@ func Variances(k Kernel, b *graph.Builder, x *graph.Node) *graph.Node {
 // Posterior is a distribution over functions, fitted to data. A posterior only says how its
 // predictions are compiled for a few inputs; [Engine] computes all predictions of a posterior.
 type Posterior interface {
-	// Compile returns predictions for up to size inputs of a shape each, or a
-	// *graph.MemoryError if they need more than limit bytes; 0 is no limit. The result stays
-	// right as long as neither the posterior nor the weights of the network change. Compile is
-	// not safe for concurrent use, but earlier results may be used meanwhile.
-	Compile(shape []int, size int, limit int64) (Compiled, error)
+	// Compile returns predictions as r asks for them, or a *graph.MemoryError if they need more
+	// than r.Limit. The result stays right as long as neither the posterior nor the weights of
+	// the network change. Compile is not safe for concurrent use, but earlier results may be used
+	// meanwhile.
+	Compile(r Request) (Compiled, error)
 }
+
+// Request says which predictions a posterior compiles.
+type Request struct {
+	Shape []int // of one input
+	Size  int   // the largest number of inputs at a time
+	Limit int64 // the most bytes that the predictions may hold; 0 is no limit
+	// Marginal says that the variances of the outputs suffice, see [Gaussian.Marginal]. With many outputs covariances take
+	// most of the time and of the memory of a prediction, and class probabilities by [Probit] need none. A posterior that
+	// saves nothing by it may leave Marginal aside.
+	Marginal bool
+}
+
+// Beside returns the request for what shares the limit of r with so many bytes.
+func (r Request) Beside(bytes int64) Request {
+	if r.Limit > 0 {
+		r.Limit = max(1, r.Limit-bytes)
+	}
+	return r
+}
+
+// Input returns the shape of r.Size inputs.
+func (r Request) Input() []int { return append([]int{r.Size}, r.Shape...) }
 
 // Local is implemented by Settings whose posterior depends on an input only through the inputs of the layers with uncertain
 // weights and of those behind them: a fit to these layers, with the outputs of the layers before as examples, gives the same

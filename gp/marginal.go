@@ -6,15 +6,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 )
 
-// Marginal is a Posterior that can predict the variances of the outputs without their covariances. With many outputs
-// covariances take most of the time and of the memory of a prediction, and class probabilities by [Probit] need none.
-type Marginal interface {
-	Posterior
-	// Marginals returns the posterior with the same means and variances, and without covariances where this saves work, see
-	// [Gaussian.Marginal].
-	Marginals() Posterior
-}
-
 // CostlyClasses is the number of classes from which on class probabilities are computed without covariances of the logits,
 // which then take most of the time and of the memory: of 1,000 classes 8 MB for each row. The results differ by rounding.
 const CostlyClasses = 100
@@ -26,25 +17,6 @@ func Covariances(l likelihood.Likelihood, c int) int {
 		return 1
 	}
 	return c
-}
-
-// PosteriorFunc is a Posterior of which only Compile is known.
-type PosteriorFunc func(shape []int, size int, limit int64) (Compiled, error)
-
-// Compile implements Posterior.
-func (f PosteriorFunc) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	return f(shape, size, limit)
-}
-
-// Marginals returns the marginals of a [Marginal] and of a [Point], and another posterior as it is.
-func Marginals(p Posterior) Posterior {
-	switch p := p.(type) {
-	case Marginal:
-		return p.Marginals()
-	case Point:
-		return p.marginals()
-	}
-	return p
 }
 
 // Reduce leaves the variances alone.

@@ -15,12 +15,6 @@ type Point struct {
 	Dtype tensor.Dtype   // of the network
 }
 
-// marginals returns p with predictions of variances alone. Point is no [Marginal], because what embeds a Point, and adds
-// covariances to its predictions, would be one, too.
-func (p Point) marginals() Posterior {
-	return PosteriorFunc(func(shape []int, size int, limit int64) (Compiled, error) { return p.compile(shape, size, limit, true) })
-}
-
 // pointBatch is the number of inputs that a Point evaluates at a time, at most.
 const pointBatch = 250
 
@@ -45,20 +39,16 @@ func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error)
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)), nil
 }
 
-// Compile implements Posterior.
-func (p Point) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	return p.compile(shape, size, limit, false)
-}
-
-// compile is Compile, for variances alone if marginal says so.
-func (p Point) compile(shape []int, size int, limit int64, marginal bool) (Compiled, error) {
+// Compile implements Posterior. What adds covariances to the predictions of a Point asks it for covariances, whatever it is asked
+// for itself.
+func (p Point) Compile(r Request) (Compiled, error) {
 	b := graph.NewBuilder(p.Dtype)
-	x := b.Input("x", append([]int{size}, shape...)...)
-	f, err := graph.NewBatchWithin(limit, b, x, p.Net.Forward(b, x))
+	x := b.Input("x", r.Input()...)
+	f, err := graph.NewBatchWithin(r.Limit, b, x, p.Net.Forward(b, x))
 	if err != nil {
 		return nil, err
 	}
-	return compiledPoint{f, marginal}, nil
+	return compiledPoint{f, r.Marginal}, nil
 }
 
 // compiledPoint is the Compiled of a Point.

@@ -59,8 +59,8 @@ func (e *Engine) Each(ctx context.Context, x *tensor.Dense, rows int, f func(fir
 	if err := dense.CheckRows(x); err != nil {
 		return err
 	}
-	if !slices.Equal(x.Shape()[1:], e.shape) {
-		return fmt.Errorf("inputs of shape %v, expected [N,…] with %v for each", x.Shape(), e.shape)
+	if !slices.Equal(x.Shape()[1:], e.ask.Shape) {
+		return fmt.Errorf("inputs of shape %v, expected [N,…] with %v for each", x.Shape(), e.ask.Shape)
 	}
 	var g Gaussian
 	in := make([]float64, 0, min(rows, x.Shape()[0])*e.width)

@@ -51,12 +51,9 @@ type scaled struct {
 	by Affine // how they are changed
 }
 
-// Marginals implements Marginal.
-func (s scaled) Marginals() Posterior { return scaled{Marginals(s.Posterior), s.by} }
-
 // Compile implements Posterior.
-func (s scaled) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	c, err := s.Posterior.Compile(shape, size, limit)
+func (s scaled) Compile(r Request) (Compiled, error) {
+	c, err := s.Posterior.Compile(r)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func TestScale(t *testing.T) {
 	s := gp.Scale(of, by)
 	g := small.Predict(t, s, x)
 	check("predicted", g)
-	run, err := s.Compile([]int{2}, 2, 0)
+	run, err := s.Compile(gp.Request{Shape: []int{2}, Size: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func TestScale(t *testing.T) {
 // probabilities softmax(mean).
 type unit struct{ gp.Point }
 
-func (u unit) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	c, err := u.Point.Compile(shape, size, limit)
+func (u unit) Compile(r gp.Request) (gp.Compiled, error) {
+	c, err := u.Point.Compile(r)
 	return unitCompiled{c}, err
 }
 

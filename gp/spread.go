@@ -13,8 +13,8 @@ type spread struct {
 }
 
 // Compile implements Posterior.
-func (s spread) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	c, err := s.Posterior.Compile(shape, size, limit)
+func (s spread) Compile(r Request) (Compiled, error) {
+	c, err := s.Posterior.Compile(r)
 	if err != nil {
 		return nil, err
 	}

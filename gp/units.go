@@ -12,15 +12,12 @@ func InUnits(p Posterior, unit Posterior) Posterior { return inUnits{p, unit} }
 type inUnits struct{ Posterior, unit Posterior }
 
 // Compile implements Posterior.
-func (u inUnits) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	c, err := u.Posterior.Compile(shape, size, limit)
+func (u inUnits) Compile(r Request) (Compiled, error) {
+	c, err := u.Posterior.Compile(r)
 	if err != nil {
 		return nil, err
 	}
-	if limit > 0 {
-		limit = max(1, limit-c.Bytes())
-	}
-	unit, err := u.unit.Compile(shape, size, limit)
+	unit, err := u.unit.Compile(r.Beside(c.Bytes()))
 	if err != nil {
 		return nil, err
 	}

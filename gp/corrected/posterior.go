@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/sfr"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -63,17 +62,12 @@ func (p *posterior) OwnMean() string {
 }
 
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	mean, err := p.mean.Compile(shape, size, limit)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	mean, err := p.mean.Compile(r)
 	if err != nil {
 		return nil, fmt.Errorf("corrected mean: %w", err)
 	}
-	if limit > 0 {
-		if limit -= mean.Bytes(); limit <= 0 {
-			return nil, &graph.MemoryError{What: p.String(), Need: mean.Bytes() + 1, Limit: limit + mean.Bytes()}
-		}
-	}
-	of, err := p.of.Compile(shape, size, limit)
+	of, err := p.of.Compile(r.Beside(mean.Bytes()))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -16,9 +15,8 @@ import (
 
 // mixture is a distribution over functions with the moments of its members in equal parts.
 type mixture struct {
-	members  []gp.Posterior // one for each network
-	noise    []float64      // variance of the targets around the function of each member, see gp.Scatter; nil: 0
-	marginal bool           // predictions have variances alone
+	members []gp.Posterior // one for each network
+	noise   []float64      // variance of the targets around the function of each member, see gp.Scatter; nil: 0
 }
 
 // Points returns the posterior of the members of a network of element type dt whose weights are certain, a deep
@@ -35,26 +33,11 @@ func Points(net layers.Network, dt tensor.Dtype) gp.Writer {
 	return m
 }
 
-// Marginals implements gp.Marginal.
-func (m *mixture) Marginals() gp.Posterior {
-	of := *m
-	of.members = nil
-	for _, p := range m.members {
-		of.members = append(of.members, gp.Marginals(p))
-	}
-	of.marginal = true
-	return &of
-}
-
 // Compile implements gp.Posterior.
-func (m *mixture) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	c := &compiled{m: m, all: make([]gp.Gaussian, len(m.members))}
+func (m *mixture) Compile(r gp.Request) (gp.Compiled, error) {
+	c := &compiled{m: m, all: make([]gp.Gaussian, len(m.members)), marginal: r.Marginal}
 	for k, of := range m.members {
-		left := limit - c.Bytes()
-		if limit > 0 && left <= 0 {
-			return nil, &graph.MemoryError{What: fmt.Sprintf("predictions of %d networks", len(m.members)), Need: c.Bytes() + 1, Limit: limit}
-		}
-		one, err := of.Compile(shape, size, max(0, left))
+		one, err := of.Compile(r.Beside(c.Bytes()))
 		if err != nil {
 			return nil, fmt.Errorf("network %d: %w", k+1, err)
 		}
@@ -68,6 +51,8 @@ type compiled struct {
 	m       *mixture      // what is compiled
 	members []gp.Compiled // one for each network
 	all     []gp.Gaussian // predictions of the members
+
+	marginal bool // predictions have variances alone
 }
 
 // Bytes implements gp.Compiled.
@@ -84,7 +69,7 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 		if err := one.Predict(ctx, x, &c.all[k]); err != nil {
 			return fmt.Errorf("network %d: %w", k+1, err)
 		}
-		if c.m.marginal {
+		if c.marginal {
 			c.all[k].Reduce()
 		}
 	}
@@ -96,7 +81,7 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 func (m *mixture) mix(all []gp.Gaussian, g *gp.Gaussian) {
 	n, c, share := all[0].N(), all[0].Outputs(), 1/float64(len(all))
 	epistemic := slices.ContainsFunc(all, func(g gp.Gaussian) bool { return len(g.Epistemic) > 0 })
-	g.ResizeFor(n, c, epistemic, m.marginal)
+	g.ResizeFor(n, c, epistemic, all[0].Marginal > 0)
 	clear(g.Mean)
 	clear(g.Cov)
 	for _, one := range all {

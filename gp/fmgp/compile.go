@@ -11,22 +11,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Marginals implements gp.Marginal.
-func (p *posterior) Marginals() gp.Posterior {
-	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
-		return p.predictions(shape, size, limit, true)
-	})
-}
-
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	return p.predictions(shape, size, limit, false)
-}
-
-// predictions is Compile, for variances alone if marginal says so.
-func (p *posterior) predictions(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
-	if !slices.Equal(shape, p.input) {
-		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", shape, p.input)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, p.input) {
+		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", r.Shape, p.input)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,17 +22,14 @@ func (p *posterior) predictions(shape []int, size int, limit int64, marginal boo
 		p.wide = p.layer.wide()
 	}
 	k := p.layer.Kernel
-	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, size*k.Width()), marginal: marginal}
+	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, r.Size*k.Width()), marginal: r.Marginal}
 	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
-	x := b.Input("x", append([]int{size}, shape...)...)
+	x := b.Input("x", r.Input()...)
 	var err error
-	if c.network, err = graph.NewBatchWithin(limit, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
+	if c.network, err = graph.NewBatchWithin(r.Limit, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
 		b = graph.NewBuilder(tensor.Float64)
-		u := b.Input("u", size, k.Width())
-		if limit > 0 {
-			limit = max(1, limit-int64(c.network.Bytes()))
-		}
-		c.latent, err = graph.NewBatchWithin(limit, b, u, p.outputs(b, u, marginal)...)
+		u := b.Input("u", r.Size, k.Width())
+		c.latent, err = graph.NewBatchWithin(r.Beside(int64(c.network.Bytes())).Limit, b, u, p.outputs(b, u, r.Marginal)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fmgp: %w", err)

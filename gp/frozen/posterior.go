@@ -23,24 +23,20 @@ type through struct {
 // Through returns a posterior that takes inputs of the whole network, of one that takes features.
 func (c *Cut) Through(p gp.Posterior) gp.Posterior { return through{p, c} }
 
-// Marginals implements gp.Marginal.
-func (t through) Marginals() gp.Posterior { return through{gp.Marginals(t.of), t.cut} }
-
 // Compile implements gp.Posterior.
-func (t through) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if !slices.Equal(shape, t.cut.input) {
-		return nil, fmt.Errorf("inputs of shape %v, expected %v", shape, t.cut.input)
+func (t through) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, t.cut.input) {
+		return nil, fmt.Errorf("inputs of shape %v, expected %v", r.Shape, t.cut.input)
 	}
 	b := graph.NewBuilder(t.cut.dt)
-	x := b.Input("x", append([]int{size}, shape...)...)
-	front, err := graph.NewBatchWithin(limit, b, x, t.cut.Front.Forward(b, x))
+	x := b.Input("x", r.Input()...)
+	front, err := graph.NewBatchWithin(r.Limit, b, x, t.cut.Front.Forward(b, x))
 	if err != nil {
 		return nil, err
 	}
-	if limit > 0 {
-		limit = max(1, limit-int64(front.Bytes()))
-	}
-	c, err := t.of.Compile(t.cut.Shape, size, limit)
+	r = r.Beside(int64(front.Bytes()))
+	r.Shape = t.cut.Shape
+	c, err := t.of.Compile(r)
 	if err != nil {
 		return nil, err
 	}

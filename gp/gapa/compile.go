@@ -10,15 +10,15 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if !slices.Equal(shape, p.input) {
-		return nil, fmt.Errorf("gapa: inputs of shape %v, expected %v", shape, p.input)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, p.input) {
+		return nil, fmt.Errorf("gapa: inputs of shape %v, expected %v", r.Shape, p.input)
 	}
-	pass, err := p.site.write(shape, size, p.covariance())
+	pass, err := p.site.write(r.Shape, r.Size, p.covariance())
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	f, err := graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
+	f, err := graph.NewBatchWithin(r.Limit, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}

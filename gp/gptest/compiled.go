@@ -17,7 +17,7 @@ func (p *probe) compiled() error {
 	x, errs := graph.Floats(p.X), make([]error, 2)
 	var work sync.WaitGroup
 	for i, size := range []int{1, p.n + 1} {
-		c, err := p.Posterior.Compile(p.X.Shape()[1:], size, 0)
+		c, err := p.Posterior.Compile(gp.Request{Shape: p.X.Shape()[1:], Size: size, Marginal: p.marginal})
 		if err != nil {
 			return fmt.Errorf("compiling for %d inputs: %w", size, err)
 		}
@@ -29,7 +29,7 @@ func (p *probe) compiled() error {
 			return err
 		}
 	}
-	if _, err := p.Posterior.Compile(p.X.Shape()[1:], 1, 1); !errors.As(err, new(*graph.MemoryError)) {
+	if _, err := p.Posterior.Compile(gp.Request{Shape: p.X.Shape()[1:], Size: 1, Limit: 1, Marginal: p.marginal}); !errors.As(err, new(*graph.MemoryError)) {
 		return fmt.Errorf("compiled within 1 byte of memory: error %v, expected a *graph.MemoryError", err)
 	}
 	return p.compiledAllocations(x)
@@ -58,7 +58,7 @@ func (p *probe) sameCompiled(c gp.Compiled, x []float64, n int) error {
 
 // compiledAllocations: once it is warm, a compiled posterior allocates nothing for one input.
 func (p *probe) compiledAllocations(x []float64) error {
-	c, err := p.Posterior.Compile(p.X.Shape()[1:], 1, 0)
+	c, err := p.Posterior.Compile(gp.Request{Shape: p.X.Shape()[1:], Size: 1, Marginal: p.marginal})
 	if err != nil {
 		return err
 	}
@@ -70,15 +70,14 @@ func (p *probe) compiledAllocations(x []float64) error {
 	return err
 }
 
-// marginals: what a gp.Marginal predicts of its variances alone is what it predicts with covariances, up to rounding, with
+// marginals: what a posterior predicts of its variances alone is what it predicts with covariances, up to rounding, with
 // the same bits beside other inputs and without allocating.
 func (p *probe) marginals() error {
-	m, ok := p.Posterior.(gp.Marginal)
-	if !ok {
-		return nil
+	e, err := gp.NewEngine(p.Posterior, p.X.Shape()[1:], gp.EngineOptions{Marginal: true})
+	if err != nil {
+		return err
 	}
-	of := m.Marginals()
-	g, err := gp.Predict(p.ctx, of, p.X)
+	g, err := e.PredictAll(p.ctx, p.X)
 	if err != nil {
 		return err
 	}
@@ -97,6 +96,6 @@ func (p *probe) marginals() error {
 		return err
 	}
 	alone := *p
-	alone.Posterior, alone.got = of, g
+	alone.marginal, alone.got = true, g
 	return alone.compiled()
 }

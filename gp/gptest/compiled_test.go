@@ -10,19 +10,23 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (l *line) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if limit > 0 && limit < 8*outputs && l.flaw != "compiles without memory" {
-		return nil, &graph.MemoryError{What: "a line", Need: 8 * outputs, Limit: limit}
+func (l *line) Compile(r gp.Request) (gp.Compiled, error) {
+	if r.Limit > 0 && r.Limit < 8*outputs && l.flaw != "compiles without memory" {
+		return nil, &graph.MemoryError{What: "a line", Need: 8 * outputs, Limit: r.Limit}
 	}
 	switch {
-	case len(shape) == 1 && shape[0] == 2 || l.flaw == "any width":
+	case len(r.Shape) == 1 && r.Shape[0] == 2 || l.flaw == "any width":
 	case l.flaw == "silent errors":
 		return nil, fmt.Errorf("wrong inputs")
 	default:
-		return nil, fmt.Errorf("inputs of shape %v, expected [2]", shape)
+		return nil, fmt.Errorf("inputs of shape %v, expected [2]", r.Shape)
 	}
 	l.calls += 1e-12
-	return &compiledLine{l: l, size: size}, nil
+	c := &compiledLine{l: l, size: r.Size}
+	if r.Marginal {
+		return reduced{c, l.flaw}, nil
+	}
+	return c, nil
 }
 
 type compiledLine struct {

@@ -90,6 +90,7 @@ type probe struct {
 	probs    []float64       // of got; nil where it has none
 	prior    []float64       // [N,C,C], nil if unknown
 	rounding float64         // allowed in a covariance
+	marginal bool            // the variances alone are asked for
 }
 
 func newProbe(ctx context.Context, c Case) (*probe, error) {

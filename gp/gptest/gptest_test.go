@@ -106,14 +106,6 @@ func (l *line) Joint(ctx context.Context, in *tensor.Dense) (*tensor.Dense, *ten
 	return tensor.New(tensor.WithShape(size), tensor.WithBacking(mean)), tensor.New(tensor.WithShape(size, size), tensor.WithBacking(cov)), nil
 }
 
-// Marginals implements gp.Marginal.
-func (l *line) Marginals() gp.Posterior {
-	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
-		c, err := l.Compile(shape, size, limit)
-		return reduced{c, l.flaw}, err
-	})
-}
-
 // reduced has the variances of a line alone.
 type reduced struct {
 	gp.Compiled

@@ -215,11 +215,12 @@ type toyPosterior struct {
 	twice bool
 }
 
-func (p *toyPosterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if !slices.Equal(shape, p.h.Input) {
-		return nil, fmt.Errorf("toy: inputs of shape %v, expected %v each", shape, p.h.Input)
+func (p *toyPosterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, p.h.Input) {
+		return nil, fmt.Errorf("toy: inputs of shape %v, expected %v each", r.Shape, p.h.Input)
 	}
-	c, err := p.point.Compile(shape, size, limit)
+	r.Marginal = false
+	c, err := p.point.Compile(r)
 	return toyCompiled{c, p}, err
 }
 

@@ -9,24 +9,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Marginals implements gp.Marginal.
-func (p *posterior) Marginals() gp.Posterior {
-	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
-		return p.compile(shape, size, limit, true)
-	})
-}
-
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	return p.compile(shape, size, limit, false)
-}
-
-// compile is Compile, for variances alone if marginal says so.
-func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
-	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
-		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(r.Shape)) {
+		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", r.Shape, want)
 	}
-	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, size, p.scan.keep, nil)
+	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, r.Size, p.scan.keep, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +24,16 @@ func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
 	if _, ok := p.predictor.(spectralPredictor); !ok && s.unit != nil {
-		need += 8 * size * s.outputs * s.outputs // of unitRows, which spectral predictors do without
+		need += 8 * r.Size * s.outputs * s.outputs // of unitRows, which spectral predictors do without
 	}
-	if limit > 0 && int64(need) > limit {
-		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", size), Need: int64(need), Limit: limit}
+	if r.Limit > 0 && int64(need) > r.Limit {
+		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", r.Size), Need: int64(need), Limit: r.Limit}
 	}
 	if err := s.compile(s.nodes()); err != nil {
 		return nil, err
 	}
 	s.alias(p.scan)
-	return &compiled{p: p, s: s, marginal: marginal}, nil
+	return &compiled{p: p, s: s, marginal: r.Marginal}, nil
 }
 
 // compiled is the gp.Compiled of a posterior.

@@ -84,7 +84,7 @@ func TestLittleVarianceLeft(t *testing.T) {
 		}
 	}
 
-	c, err := p.Compile([]int{size}, 2*n, 0)
+	c, err := p.Compile(gp.Request{Shape: []int{size}, Size: 2 * n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func TestUnitMemory(t *testing.T) {
 	if p.scan.batch < 40 {
 		t.Errorf("the fit takes %d examples at a time, expected all 40", p.scan.batch)
 	}
-	c, err := p.Marginals().Compile(prob.probe.Shape()[1:], size, 8*size*200*200/8)
+	c, err := p.Compile(gp.Request{Shape: prob.probe.Shape()[1:], Size: size, Limit: 8 * size * 200 * 200 / 8, Marginal: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 
 // Compile implements gp.Posterior. All that is compiled shares the weights of the K draws, which
 // are drawn when they are first needed.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if !slices.Equal(shape, p.input) {
-		return nil, fmt.Errorf("mfvi: inputs of shape %v, expected %v", shape, p.input)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, p.input) {
+		return nil, fmt.Errorf("mfvi: inputs of shape %v, expected %v", r.Shape, p.input)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,20 +24,20 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	if p.draws == nil {
 		need += drawBytes(p.net, p.samples)
 	}
-	if limit > 0 && need >= limit {
-		return nil, tooManyDraws(p.samples, need, limit)
+	if r.Limit > 0 && need >= r.Limit {
+		return nil, tooManyDraws(p.samples, need, r.Limit)
 	}
 	c := &compiled{p: p, run: p.drawn(), bytes: need}
 	b := graph.NewBuilder(p.dtype())
-	x := b.Input("x", append([]int{size}, shape...)...)
+	x := b.Input("x", r.Input()...)
 	var err error
-	if c.f, err = graph.NewBatchWithin(max(0, limit-need), b, x, c.run.Forward(b, x)); err != nil {
+	if c.f, err = graph.NewBatchWithin(r.Beside(need).Limit, b, x, c.run.Forward(b, x)); err != nil {
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
 	if p.draws == nil {
 		p.draws = make([][]*tensor.Dense, p.samples)
 	}
-	c.weights, c.room, c.out = values(c.run.Params()), make([]float64, p.outputs), make([]float64, size*p.outputs)
+	c.weights, c.room, c.out = values(c.run.Params()), make([]float64, p.outputs), make([]float64, r.Size*p.outputs)
 	return c, nil
 }
 

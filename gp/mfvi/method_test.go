@@ -53,7 +53,7 @@ func TestManyDraws(t *testing.T) {
 		t.Errorf("a million draws: %v", err)
 	}
 	f := small.Fit(t, &Settings{Samples: 1_000_000, Iterations: 1}, p, gp.Run{})
-	c, err := f.Posterior.Compile(p.Train.X.Shape()[1:], 1, 0)
+	c, err := f.Posterior.Compile(gp.Request{Shape: p.Train.X.Shape()[1:], Size: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

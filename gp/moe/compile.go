@@ -12,29 +12,26 @@ import (
 )
 
 // Compile implements gp.Posterior. Each expert is compiled by itself.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if want := p.input; !slices.Equal(shape, want) {
-		return nil, fmt.Errorf("moe: inputs of shape %v, expected %v", shape, want)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if want := p.input; !slices.Equal(r.Shape, want) {
+		return nil, fmt.Errorf("moe: inputs of shape %v, expected %v", r.Shape, want)
 	}
-	c := &compiled{p: p, labels: make([]int, size), narrow: p.net.Params()[0].Value.Dtype() == tensor.Float32}
-	width := tensor.Shape(shape).TotalSize()
-	c.x, c.scores = make([]float64, size*width), make([]float64, size*scores)
+	r.Marginal = false
+	c := &compiled{p: p, labels: make([]int, r.Size), narrow: p.net.Params()[0].Value.Dtype() == tensor.Float32}
+	width := tensor.Shape(r.Shape).TotalSize()
+	c.x, c.scores = make([]float64, r.Size*width), make([]float64, r.Size*scores)
 	if p.gate.points != nil {
-		pass, err := p.gate.write(p.net, size)
+		pass, err := p.gate.write(p.net, r.Size)
 		if err == nil {
-			c.kernel, err = graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
+			c.kernel, err = graph.NewBatchWithin(r.Limit, pass.Builder, pass.X, pass.Outputs...)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("moe: %w", err)
 		}
-		c.k = make([]float64, size*p.gate.points.Shape()[0])
+		c.k = make([]float64, r.Size*p.gate.points.Shape()[0])
 	}
 	for e, q := range p.experts {
-		left := limit - c.Bytes()
-		if limit > 0 && left <= 0 {
-			return nil, &graph.MemoryError{What: fmt.Sprintf("moe: a prediction of %d examples", size), Need: c.Bytes() + 1, Limit: limit}
-		}
-		expert, err := q.Compile(shape, size, max(0, left))
+		expert, err := q.Compile(r.Beside(c.Bytes()))
 		if err != nil {
 			return nil, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(p.experts), err)
 		}

@@ -12,24 +12,24 @@ import (
 )
 
 // Compile implements gp.Posterior. Each part is compiled by itself.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.prepare(context.Background()); err != nil {
 		return nil, err
 	}
 	k := p.kernels
-	if !slices.Equal(shape, k.input) {
-		return nil, fmt.Errorf("sfr: inputs of shape %v, expected %v", shape, k.input)
+	if !slices.Equal(r.Shape, k.input) {
+		return nil, fmt.Errorf("sfr: inputs of shape %v, expected %v", r.Shape, k.input)
 	}
-	c := &compiled{p: p, size: size, narrow: k.points.Dtype() == tensor.Float32, x: make([]float64, size*tensor.Shape(k.inputShape()).TotalSize())}
+	c := &compiled{p: p, size: r.Size, narrow: k.points.Dtype() == tensor.Float32, x: make([]float64, r.Size*tensor.Shape(k.inputShape()).TotalSize())}
 	for part := range p.systems {
 		z := &graph.Param{Name: "points", Value: k.inputs(k.points, part, k.joint)}
-		left := limit - c.Bytes() - dense.Bytes(z.Value)
-		if limit > 0 && left <= 0 {
-			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
+		left := r.Limit - c.Bytes() - dense.Bytes(z.Value)
+		if r.Limit > 0 && left <= 0 {
+			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", r.Size), Need: r.Limit - left + 1, Limit: r.Limit}
 		}
-		pass, err := k.write(z, size)
+		pass, err := k.write(z, r.Size)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}

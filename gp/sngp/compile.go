@@ -11,17 +11,17 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if !slices.Equal(shape, p.net.input) {
-		return nil, fmt.Errorf("sngp: inputs of shape %v, expected %v", shape, p.net.input)
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, p.net.input) {
+		return nil, fmt.Errorf("sngp: inputs of shape %v, expected %v", r.Shape, p.net.input)
 	}
 	b := graph.NewBuilder(p.net.dt)
-	x := b.Input("x", append([]int{size}, shape...)...)
-	f, err := graph.NewBatchWithin(limit, b, x, p.write(b, x)...)
+	x := b.Input("x", r.Input()...)
+	f, err := graph.NewBatchWithin(r.Limit, b, x, p.write(b, x)...)
 	if err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}
-	return &compiled{p: p, latent: f, scratch: p.scratch(size), phi: make([]float64, 0, size*p.head.Size())}, nil
+	return &compiled{p: p, latent: f, scratch: p.scratch(r.Size), phi: make([]float64, 0, r.Size*p.head.Size())}, nil
 }
 
 // compiled is the gp.Compiled of a posterior.

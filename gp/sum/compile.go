@@ -6,19 +6,15 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/graph"
 )
 
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	r.Marginal = false
 	c := &compiled{p: p, terms: make([]gp.Compiled, len(p.terms)), all: make([]gp.Gaussian, len(p.terms))}
 	for k, t := range slices.Backward(p.terms) { // GAPA knows the shape of the inputs
-		left := limit - c.Bytes()
-		if limit > 0 && left <= 0 {
-			return nil, &graph.MemoryError{What: p.String(), Need: c.Bytes() + 1, Limit: limit}
-		}
 		var err error
-		if c.terms[k], err = t.Compile(shape, size, max(0, left)); err != nil {
+		if c.terms[k], err = t.Compile(r.Beside(c.Bytes())); err != nil {
 			return nil, fmt.Errorf("%v: %w", p, err)
 		}
 	}

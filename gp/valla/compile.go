@@ -9,26 +9,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Marginals implements gp.Marginal.
-func (p *posterior) Marginals() gp.Posterior {
-	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
-		return p.compile(shape, size, limit, true)
-	})
-}
-
 // Compile implements gp.Posterior.
-func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	return p.compile(shape, size, limit, false)
-}
-
-// compile is Compile, for variances alone if marginal says so.
-func (p *posterior) compile(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
-	if err := cmp.Or(p.checkShape(shape), p.solve()); err != nil {
+func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if err := cmp.Or(p.checkShape(r.Shape), p.solve()); err != nil {
 		return nil, err
 	}
-	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: shape, marginal: marginal}
+	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: r.Shape, marginal: r.Marginal}
 	var err error
-	if c.f, err = c.batch(p.builder, size, limit, true); err != nil {
+	if c.f, err = c.batch(p.builder, r.Size, r.Limit, true); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -207,15 +207,11 @@ func (l *Layer) wideGram() ([]float64, error) {
 // following returns a function that predicts at x [N,…] with the parameters of the layer as they
 // are when the function is called, with variances alone if marginal says so.
 func (p *posterior) following(x *tensor.Dense, marginal bool) func(context.Context) (gp.Gaussian, error) {
-	var of gp.Posterior = p
-	if marginal {
-		of = p.Marginals()
-	}
-	var o gp.EngineOptions
+	o := gp.EngineOptions{Marginal: marginal}
 	if p.firm {
 		o.Memory = p.limit
 	}
-	e, err := gp.NewEngine(of, x.Shape()[1:], o)
+	e, err := gp.NewEngine(p, x.Shape()[1:], o)
 	return func(ctx context.Context) (gp.Gaussian, error) {
 		p.Refresh()
 		if err == nil {

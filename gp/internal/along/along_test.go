@@ -90,11 +90,11 @@ func TestRoot(t *testing.T) {
 // TestErrors: inputs of another shape and a small limit are errors that name the method.
 func TestErrors(t *testing.T) {
 	p, x := posterior(t, nil)
-	if _, err := p.Compile([]int{3}, 1, 0); err == nil || err.Error() != "test: inputs of shape [3], expected (2)" {
+	if _, err := p.Compile(gp.Request{Shape: []int{3}, Size: 1}); err == nil || err.Error() != "test: inputs of shape [3], expected (2)" {
 		t.Errorf("error %v", err)
 	}
 	var refused *graph.MemoryError
-	if _, err := p.Compile([]int{2}, 100, 100); !errors.As(err, &refused) {
+	if _, err := p.Compile(gp.Request{Shape: []int{2}, Size: 100, Limit: 100}); !errors.As(err, &refused) {
 		t.Errorf("100 bytes for a prediction: error %v", err)
 	}
 	if _, _, err := p.Joint(t.Context(), dense.Of(nil, 0, 2)); err == nil || !strings.HasPrefix(err.Error(), "test: joint prediction: 0 inputs") {

@@ -12,33 +12,21 @@ import (
 	"github.com/go-valla/valla/jacobian"
 )
 
-// Marginals implements gp.Marginal.
-func (p *Posterior) Marginals() gp.Posterior {
-	return gp.PosteriorFunc(func(shape []int, size int, limit int64) (gp.Compiled, error) {
-		return p.compile(shape, size, limit, true)
-	})
-}
-
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	return p.compile(shape, size, limit, false)
-}
-
-// compile is Compile, for variances alone if marginal says so.
-func (p *Posterior) compile(shape []int, size int, limit int64, marginal bool) (gp.Compiled, error) {
-	if !slices.Equal(shape, p.Input) {
-		return nil, fmt.Errorf("%s: inputs of shape %v, expected %v", p.Name, shape, p.Input)
+func (p *Posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, p.Input) {
+		return nil, fmt.Errorf("%s: inputs of shape %v, expected %v", p.Name, r.Shape, p.Input)
 	}
-	pass, err := jacobian.DirectionalPass(p.Net, shape, p.V, size)
+	pass, err := jacobian.DirectionalPass(p.Net, r.Shape, p.V, r.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	f, err := graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
+	f, err := graph.NewBatchWithin(r.Limit, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	features := make([]float64, pass.Outputs[1].Shape().TotalSize())
-	c := &compiled{p: p, f: f, phi: features, marginal: marginal}
+	c := &compiled{p: p, f: f, phi: features, marginal: r.Marginal}
 	if p.Root != nil {
 		c.w = make([]float64, len(features))
 	}

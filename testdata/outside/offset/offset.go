@@ -79,11 +79,12 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 }
 
 // Compile compiles the network. The covariance is there already.
-func (q *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if !slices.Equal(shape, q.Input) {
-		return nil, fmt.Errorf("offset: inputs of shape %v, expected %v", shape, q.Input)
+func (q *posterior) Compile(r gp.Request) (gp.Compiled, error) {
+	if !slices.Equal(r.Shape, q.Input) {
+		return nil, fmt.Errorf("offset: inputs of shape %v, expected %v", r.Shape, q.Input)
 	}
-	c, err := q.Point.Compile(shape, size, limit)
+	r.Marginal = false // the covariance is added to
+	c, err := q.Point.Compile(r)
 	return compiled{c, q.s.Float64s()}, err
 }
 

@@ -108,8 +108,14 @@ func (n *natural) scan(ctx context.Context) error {
 	}
 	rows := scanRows(n.outputs, n.check.rowsFor(n, scanShare*float64(n.loop.Iterations)))
 	e := n.p.Train.Sample(min(scanned, rows), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
-	n.check.each.Refresh()
-	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
+	each := n.check.each
+	if n.few() > 0 {
+		if each, _, err = n.evaluation(0, e.X.Shape()[1:], e.N()); err != nil {
+			return err
+		}
+	}
+	each.Refresh()
+	t, err := curvature(ctx, each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -28,28 +29,36 @@ type compiled struct {
 	p            *posterior   // whose predictions these are
 	shape        tensor.Shape // of one input
 	marginal     bool         // predictions have variances alone
-	f            *graph.Batch // mean, κ̂, or its diagonals, and k̂
+	f            *graph.Batch // κ̂, or its diagonals, k̂, places and mean
 	// wide has κ̂ and k̂ of one input in float64, and sharp has the results from κ̂ and k̂, for
 	// inputs where float32 is not enough. Both are nil before the first such input.
 	wide  *graph.Batch
 	sharp *predictions // what is made of wide
 	one   []float64    // such an input, in float32
+
+	top    gp.Gaussian // of the likeliest classes
+	places []float64   // of the likeliest classes of a batch, [n·K]
 }
 
-// batch compiles κ̂ and k̂ for size inputs at a time, and the network if mean says so.
+// batch compiles κ̂ and k̂ for size inputs at a time, the places of the likeliest classes where they are chosen, and the network
+// if mean says so.
 func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, mean bool) (*graph.Batch, error) {
-	b, p := builder(), c.p
+	b := builder()
 	x := b.Input("x", append([]int{size}, c.shape...)...)
-	var nodes []*graph.Node
-	if mean {
-		nodes = append(nodes, p.net.Forward(b, x))
+	out := c.p.net.Forward(b, x)
+	nodes, places, _ := c.p.layer.written(c.p.likeliest, b, x, out, c.marginal)
+	if places != nil {
+		nodes = append(nodes, places)
 	}
-	return graph.NewBatchWithin(limit, b, x, append(nodes, p.layer.kernels(b, x, c.marginal)...)...)
+	if mean {
+		nodes = append(nodes, out)
+	}
+	return graph.NewBatchWithin(limit, b, x, nodes...)
 }
 
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 {
-	return int64(c.f.Bytes() + 8*(len(c.k)+len(c.w)+2*len(c.few.values)))
+	return int64(c.f.Bytes() + 8*(len(c.k)+len(c.w)+2*len(c.few.values)+len(c.places)+len(c.top.Cov)))
 }
 
 // Predict implements gp.Compiled.
@@ -58,17 +67,26 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 	if err != nil {
 		return err
 	}
-	n := len(x) / c.f.Width()
-	g.ResizeFor(n, out[0].Shape()[1], c.known != nil, c.marginal)
-	g.SetMean(out[0])
-	c.into(g)
-	if err := c.add(0, n, out[1], out[2]); err != nil {
+	n, mean := len(x)/c.f.Width(), out[len(out)-1]
+	g.ResizeFor(n, mean.Shape()[1], c.known != nil, c.marginal)
+	g.SetMean(mean)
+	to, k := g, c.p.likeliest
+	if k > 0 {
+		to, c.places = &c.top, dense.Resized(c.places, n*k)
+		to.ResizeFor(n, k, false, c.marginal)
+		dense.Copy(c.places, out[2], 0)
+	}
+	c.into(to)
+	if err := c.add(0, n, out[0], out[1]); err != nil {
 		return err
 	}
 	if len(c.blunt) > 0 {
-		if err := c.sharpen(x, g); err != nil {
+		if err := c.sharpen(x, to); err != nil {
 			return err
 		}
+	}
+	if k > 0 {
+		g.Widen(c.top, c.places)
 	}
 	for i, e := range g.Epistemic {
 		g.Epistemic[i] = e / (e + c.p.scatter)
@@ -110,6 +128,9 @@ func (c *compiled) sharpen(x []float64, g *gp.Gaussian) error {
 		}
 		if err := c.sharp.add(0, 1, out[0], out[1]); err != nil {
 			return err
+		}
+		if k := c.p.likeliest; k > 0 { // float64 may have another order
+			dense.Copy(c.places[row*k:(row+1)*k], out[2], 0)
 		}
 	}
 	return nil

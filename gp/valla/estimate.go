@@ -277,8 +277,9 @@ func (f *fitting) evaluations(size int) (graph.Pass, error) {
 	b := graph.NewBuilder(f.p.Dtype())
 	x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
 	c := f.p.Outputs()
-	outputs := append([]*graph.Node{f.p.Net.Forward(b, x)}, f.layer.kernels(b, x, gp.Covariances(f.p.Likelihood, c) < c)...)
-	return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
+	mean := f.p.Net.Forward(b, x)
+	nodes, _, _ := f.layer.written(f.few(), b, x, mean, gp.Covariances(f.p.Likelihood, c) < c)
+	return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
 }
 
 // planNatural counts the steps of natural gradients and their validations.

@@ -18,10 +18,12 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"Adam":                 {Optimizer: optimizerAdam, Inducing: 4, Iterations: 10, BatchSize: 8, ValidateEvery: 3},
 		"the bound":            {Inducing: 4, Iterations: 10, BatchSize: 11, Alpha: new(0.0), ValidateEvery: 3},
 		"one prior":            {Inducing: 5, Iterations: 8, BatchSize: 12, FixPrior: true, PriorStd: 0.7},
+		"likeliest":            {Inducing: 5, Iterations: 12, BatchSize: 10, ValidateEvery: 4, LikeliestClasses: gp.LikeliestClasses{Likeliest: 2}},
+		"likeliest, Adam":      {Optimizer: optimizerAdam, Inducing: 4, Iterations: 10, BatchSize: 8, ValidateEvery: 3, LikeliestClasses: gp.LikeliestClasses{Likeliest: 1}},
 		"numbers: the bound":   {Inducing: 4, Iterations: 10, Alpha: new(0.0), NoiseStd: 0.4, FixNoise: true},
 		"numbers: known noise": {Inducing: 5, Iterations: 12, BatchSize: 9, FixNoise: true, FixPrior: true, PriorStd: 0.5},
 	}, func(p gp.Problem, s Settings) bool {
-		return (likelihood.Noisy(p.Likelihood) || !s.FixNoise) && (!likelihood.IsClass(p.Likelihood) || alphaOf(s.Alpha) != 0)
+		return (likelihood.IsClass(p.Likelihood) || s.Likeliest == 0) && (likelihood.Noisy(p.Likelihood) || !s.FixNoise) && (!likelihood.IsClass(p.Likelihood) || alphaOf(s.Alpha) != 0)
 	})
 }
 
@@ -39,6 +41,8 @@ func ownWay(p gp.Problem, s gp.Settings) bool {
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Unlimited: ownWay, Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, f.Record.PriorStds[0]*f.Record.PriorStds[0]
+		if f.Posterior.(*posterior).likeliest == 0 {
+			c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, f.Record.PriorStds[0]*f.Record.PriorStds[0]
+		}
 	}})
 }

@@ -47,7 +47,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if s.frame, err = n.presentFrame(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	s.each, _, err = n.evaluation(from.Z.Value.Shape()[1:], predictBatch)
+	s.each, _, err = n.evaluation(0, from.Z.Value.Shape()[1:], predictBatch)
 	if err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
@@ -97,7 +97,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	layer.setL(root)
 	layer.LogPriorStd.Set(0, math.Log(best.scale)/2)
 	q := newPosterior(s.post.net, layer)
-	q.additive, q.start = likelihood.IsGaussian(s.n.lik), s.post.start
+	q.additive, q.start, q.likeliest = likelihood.IsGaussian(s.n.lik), s.post.start, s.post.likeliest
 	q.limitMemory(s.post.limit)
 	l := s.n.lik.Copy(tensor.Float64)
 	steps.Unflat(l.Params(), best.params)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -27,6 +28,8 @@ type posterior struct {
 	known    *system      // of L₀
 
 	additive bool // A is a sum over rows, see Update
+
+	likeliest int // see gp.LikeliestClasses; 0: all classes
 
 	start *tensor.Dense // the inducing inputs before the fit; nil if unknown
 }
@@ -112,13 +115,24 @@ func (p *posterior) builder() *graph.Builder { return graph.NewBuilder(p.layer.Z
 // wideBuilder starts a graph of float64 for a network of whatever element type.
 func wideBuilder() *graph.Builder { return graph.NewConverting(tensor.Float64) }
 
-// kernels writes κ̂ [B,C,C], or its diagonals [B,C] alone if marginal says so, and k̂ [B,C,M] at x.
-func (l *Layer) kernels(b *graph.Builder, x *graph.Node, marginal bool) []*graph.Node {
-	cross := l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)
+// kernels writes κ̂ [B,C,C], or its diagonals [B,C] alone if marginal says so, and k̂ [B,C,M] of a kernel at x.
+func (l *Layer) kernels(of gp.Kernel, b *graph.Builder, x *graph.Node, marginal bool) []*graph.Node {
+	cross := of.Cross(b, x, b.Param(l.Z), l.Class)
 	if marginal {
-		return []*graph.Node{gp.Variances(l.Kernel, b, x), cross}
+		return []*graph.Node{gp.Variances(of, b, x), cross}
 	}
-	return []*graph.Node{l.Kernel.Diag(b, x), cross}
+	return []*graph.Node{of.Diag(b, x), cross}
+}
+
+// written writes what predictions at x need, where the network has the outputs mean: see kernels, of all classes, or of the few
+// likeliest, with their places and the combinations that choose them, see gp.Choose.
+func (l *Layer) written(few int, b *graph.Builder, x, mean *graph.Node, marginal bool) (nodes []*graph.Node, places, seeds *graph.Node) {
+	k := l.Kernel
+	if few > 0 {
+		places, seeds = gp.Choose(b, mean, few)
+		k = k.(jacobian.NTK).Combined(seeds)
+	}
+	return l.kernels(k, b, x, marginal), places, seeds
 }
 
 // Joint implements gp.JointPosterior, in float64. Time and memory grow with the square of
@@ -150,12 +164,19 @@ func (p *posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 	xn := b.Param(&graph.Param{Name: "x", Value: x})
 	out := p.net.Forward(b, xn)
 	points, class := copies(b, xn, out)
-	values, err := graph.Evaluate(b, out, p.layer.Kernel.Gram(b, points, class), p.layer.Kernel.Cross(b, xn, b.Param(p.layer.Z), p.layer.Class))
+	nodes := []*graph.Node{out, p.layer.Kernel.Gram(b, points, class), p.layer.Kernel.Cross(b, xn, b.Param(p.layer.Z), p.layer.Class)}
+	if p.likeliest > 0 {
+		nodes = append(nodes, b.Largest(out, p.likeliest))
+	}
+	values, err := graph.Evaluate(b, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
 	n, k := len(values[0]), values[1]
 	at.covariances(n, k, values[2], make([]float64, len(values[2])))
+	if p.likeliest > 0 {
+		gp.WidenJoint(k, values[3], p.likeliest)
+	}
 	return tensor.New(tensor.WithShape(n), tensor.WithBacking(values[0])), tensor.New(tensor.WithShape(n, n), tensor.WithBacking(k)), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,11 +106,33 @@ func TestResumeRefusesAnotherFit(t *testing.T) {
 	}
 }
 
+// classChanges are changes of fits of classes.
+var classChanges = []change{
+	setting("likeliest", "variances of 2 classes", func(s *Settings) { s.Likeliest = 2 }),
+}
+
+// TestResumeRefusesAnotherFitOfClasses is TestResumeRefusesAnotherFit for what classes alone have.
+func TestResumeRefusesAnotherFitOfClasses(t *testing.T) {
+	for _, optimizer := range []string{optimizerNatural, optimizerAdam} {
+		base := Settings{Optimizer: optimizer, Inducing: 4, Iterations: 30, BatchSize: 10}
+		path := filepath.Join(t.TempDir(), "c")
+		interrupt(t, base, newProblem(t, tensor.Float64, 3, true), gp.Run{Seed: 1, Checkpoint: path}, 7)
+		for _, c := range classChanges {
+			s, p, r := base, newProblem(t, tensor.Float64, 3, true), gp.Run{Seed: 1, Checkpoint: path, Resume: true}
+			c.apply(&s, &p, &r)
+			f, err := s.Fit(t.Context(), p, r)
+			if f != nil || !errors.Is(err, train.ErrMismatch) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, another %s: error %v, want a mismatch with %q", optimizer, c.name, err, c.want)
+			}
+		}
+	}
+}
+
 // TestEverySettingIsInTheTable: no setting is left out of TestResumeRefusesAnotherFit, but
 // for one that decides only what is kept when all steps are made.
 func TestEverySettingIsInTheTable(t *testing.T) {
 	tried := map[string]bool{"keep-last": true}
-	for _, c := range append(changes[:len(changes):len(changes)], adamChanges...) {
+	for _, c := range slices.Concat(changes, adamChanges, classChanges) {
 		tried[c.name] = true
 	}
 	for _, name := range settings.Names(&Settings{}) {

@@ -52,6 +52,8 @@ type Settings struct {
 	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, for costly networks up to a fifth; adam 100" min:"1" help:"steps from one validation to the next"`
 	Patience      *int    `set:"patience" default:"10" min:"0" help:"validations in a row without improvement that end a fit; 0 means that none do"`
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
+
+	gp.LikeliestClasses
 }
 
 // lastLayer is the choice of the last layer's weights.
@@ -208,7 +210,7 @@ func (s *Settings) fill(iterations, batch int, rate float64, schedule string, ev
 // check refuses values out of range and combinations that make no sense, before defaults
 // are filled in.
 func (s *Settings) check(p gp.Problem) error {
-	err := cmp.Or(settings.Check(s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood), gp.CheckTrainable("fix-noise", s.FixNoise, p.Likelihood))
+	err := cmp.Or(settings.Check(s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood), gp.CheckTrainable("fix-noise", s.FixNoise, p.Likelihood), gp.CheckLikeliest(s.Likeliest, p.Likelihood))
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type header struct {
 	Scatter float64 `json:"scatter,omitempty"`
 	// Additive says that A is a sum over rows, see Update.
 	Additive bool `json:"additive,omitempty"`
+	// Likeliest is the number of classes of which predictions compute the covariances; 0: all.
+	Likeliest int `json:"likeliest,omitempty"`
 }
 
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
@@ -39,7 +41,7 @@ type header struct {
 // of L₀.
 func (p *posterior) State() (gp.State, error) {
 	l := p.layer
-	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive}
+	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive, Likeliest: p.likeliest}
 	if part, ok := p.net.(layers.Part); ok {
 		for _, q := range part.Chosen {
 			h.Weights = append(h.Weights, q.Name)
@@ -98,7 +100,9 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 		return nil, err
 	}
 	p := newPosterior(net, layer)
-	p.additive = h.Additive
+	if p.additive, p.likeliest = h.Additive, h.Likeliest; p.likeliest < 0 {
+		return nil, fmt.Errorf("valla: %d likeliest classes, expected a positive number", p.likeliest)
+	}
 	if h.Scatter != 0 {
 		if err := p.restoreSplit(h, s); err != nil {
 			return nil, err

@@ -73,7 +73,7 @@ func (v *validation) rowsFor(n *natural, steps float64) float64 {
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
 	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), lik: n.lik, temperatures: n.temperatures()}
-	each, size, err := n.evaluation(held.X.Shape()[1:], held.N())
+	each, size, err := n.evaluation(n.few(), held.X.Shape()[1:], held.N())
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +102,18 @@ func (n *natural) temperatures() []float64 {
 	return []float64{1}
 }
 
-// evaluation compiles the network, the diagonals of κ̂ and k̂ for so many inputs of a shape, as many at a
-// time as the memory allows, and returns how many that are.
-func (n *natural) evaluation(shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
+// evaluation compiles the network, the diagonals of κ̂ and k̂, of all outputs or of the few likeliest with their places, for so many
+// inputs of a shape, as many at a time as the memory allows, and returns how many that are.
+func (n *natural) evaluation(few int, shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
 	return batched("the validation of a natural-gradient fit", inputs, (n.memory+1)/2, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(n.dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
-		outputs := append([]*graph.Node{n.p.Net.Forward(b, x)}, n.layer.kernels(b, x, true)...)
-		return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
+		mean := n.p.Net.Forward(b, x)
+		nodes, places, _ := n.layer.written(few, b, x, mean, true)
+		if places != nil {
+			nodes = append(nodes, places)
+		}
+		return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
 	})
 }
 
@@ -188,6 +192,9 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 			q := p.variance(p.scale, diag, w)
 			s.left[i] += kernel.Sum(q)
 			s.prior[i] += p.scale * kernel.Sum(diag)
+			if few := n.few(); few > 0 {
+				q = widened(q, few, c, dense.AppendRows(nil, out[3], rows))
+			}
 			kernel.Add(q, q, add)
 			if err := s.add(i, p.params, y, mean, q, share, anyway); err != nil {
 				return err
@@ -202,6 +209,14 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	passOver(values, s.left, s.prior, digits*rounding(n.dt))
 	passOver(robust, s.left, s.prior, digits*rounding(n.dt))
 	return values, robust, nil
+}
+
+// widened returns variances of all c classes of examples, of variances q of the few likeliest, which have places.
+func widened(q []float64, few, c int, places []float64) []float64 {
+	var g gp.Gaussian
+	g.ResizeFor(len(q)/few, c, false, true)
+	g.Widen(gp.Gaussian{Mean: q, Cov: q, Marginal: few}, places)
+	return g.Cov
 }
 
 // robust reports whether one row may lie anywhere when σ₀ is chosen, see [gp.Robust]: where there is noise around the function

@@ -13,14 +13,16 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 		return gp.Written{}, err
 	}
 	mean := p.net.Forward(w.Net, w.X)
-	kernels := p.layer.kernels(w.Net, w.X, false)
+	kernels, _, seeds := p.layer.written(p.likeliest, w.Net, w.X, mean, false)
 	g := gp.Written{Mean: w.Carry(mean)}
 	if err := w.Err(); err != nil {
 		return g, err
 	}
 	diag, cross := w.Carry(kernels[0]), w.Carry(kernels[1])
 	b := w.Out
-	g.Cov = b.Scale(b.Sub(diag, b.Gram(p.at.explained(w, cross))), p.at.s)
+	if g.Cov = b.Scale(b.Sub(diag, b.Gram(p.at.explained(w, cross))), p.at.s); seeds != nil {
+		g.Cov = w.Widen(g.Cov, w.Carry(seeds))
+	}
 	if p.known == nil {
 		return g, w.Err()
 	}

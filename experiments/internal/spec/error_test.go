@@ -11,7 +11,7 @@ import (
 
 // Each mistake is one line that names file, line, key and what was expected.
 func TestErrors(t *testing.T) {
-	const settings = "optimizer, inducing, init, weights, alpha, prior-std, noise-std, optimal-a, fix-prior, fix-noise, fix-inducing, iterations, batch-size, learning-rate, schedule, validate-every, patience, keep-last"
+	const settings = "optimizer, inducing, init, weights, alpha, prior-std, noise-std, optimal-a, fix-prior, fix-noise, fix-inducing, iterations, batch-size, learning-rate, schedule, validate-every, patience, keep-last, likeliest"
 	methods := strings.Join(method.Names(), ", ")
 	for _, c := range []struct{ old, new, want string }{
 		{"seeds: [3, 4]", "seed: [3, 4]", `bad.yaml:4: seed: expected one of the keys name, about, data, seeds, methods, network, map, scoring, profiles, found "seed"`},

@@ -244,6 +244,7 @@ func unfoldCases() []graphtest.Case {
 	}{
 		{[]int{2, 3, 5, 6}, 3, 1, 1}, {[]int{1, 1, 3, 3}, 3, 1, 0}, {[]int{2, 2, 6, 5}, 3, 2, 1},
 		{[]int{2, 1, 4, 4}, 1, 2, 0}, {[]int{1, 2, 3, 2}, 2, 3, 2},
+		{[]int{2, 3, 1, 1}, 3, 2, 1}, {[]int{1, 2, 3, 2}, 5, 2, 2},
 	} {
 		cases = append(cases, graphtest.Case{
 			Name: fmt.Sprintf("unfold %v", r), Shapes: [][]int{r.x},

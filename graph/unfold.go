@@ -70,7 +70,7 @@ func unfoldLoop[T kernel.Float](r unfold, images int) func(y []T, x [][]T) error
 // image.
 func (r unfold) span(kx int) (from, to int) {
 	from = max(0, (r.Padding-kx+r.Stride-1)/r.Stride)
-	to = min(r.OutWidth(), (r.Width-1+r.Padding-kx)/r.Stride+1)
+	to = min(r.OutWidth(), (r.Width-1+r.Padding-kx+r.Stride)/r.Stride)
 	return from, to
 }
 

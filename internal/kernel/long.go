@@ -1,5 +1,7 @@
 package kernel
 
+import "runtime"
+
 // A product with a small result and very many steps, as of Jacobians of many weights, waits for memory, and its result is
 // too small to be shared among threads. The threads share blocks of the steps instead. The sums of the blocks are added in
 // order, as on one thread, so that the result is the same to the last bit, subnormal numbers aside.
@@ -9,8 +11,12 @@ const (
 	longBlocks   = 64      // blocks whose sums are kept before they are added
 )
 
-// long reports whether threads share the steps of the product.
+// long reports whether threads share the steps of the product. On arm64 the tiles round the sum of C and alpha times a block's sum
+// only once, which adding the rounded products does not repeat unless alpha is 1 or −1.
 func (g *gemm[T]) long() bool {
+	if runtime.GOARCH == "arm64" && g.alpha*g.alpha != 1 {
+		return false
+	}
 	return g.k >= longSteps && g.m*g.n <= longElements && *external[T]() == nil && shares(g.m*g.n*g.k) > 1
 }
 

@@ -55,12 +55,12 @@ func (c Conv) Check() error {
 }
 
 // largest returns a bound for the number of elements of the filters and of an unfolded or
-// turned image or result.
+// turned image or result, with the slack of its channels.
 func (c Conv) largest() float64 {
 	in, out := float64(c.In), float64(c.Out)
 	kh, kw, pad := float64(c.KernelHeight), float64(c.KernelWidth), 2*float64(c.Padding)
 	area := (float64(c.Height) + pad + kh) * (float64(c.Width) + pad + kw)
-	return max(in*out*kh*kw, max(in, out)*max(kh, kw)*area, float64(c.Stride))
+	return max(in*out*kh*kw, max(in, out)*(max(kh, kw)*area+unfoldSlack), float64(c.Stride))
 }
 
 // String returns a text with all sizes.

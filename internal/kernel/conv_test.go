@@ -288,6 +288,7 @@ func TestConvCheck(t *testing.T) {
 		func(c *Conv) { c.Stride = 0 }, func(c *Conv) { c.Padding = -1 },
 		func(c *Conv) { c.KernelHeight = 4 }, func(c *Conv) { c.KernelWidth = 5 },
 		func(c *Conv) { c.Height = 1 << 40 }, func(c *Conv) { c.Padding = math.MaxInt }, func(c *Conv) { c.Stride = math.MaxInt },
+		func(c *Conv) { *c = Conv{1 << 27, 1, 1, 1, 1, 1, 1, 0, false} }, // steps go over channels with what may be written past their ends
 	} {
 		c := good
 		bad(&c)

@@ -23,7 +23,6 @@ const (
 	axpy                        // c·a + b
 	reluOf                      // max(a, 0)
 	stepOf                      // c if a > 0, else 0
-	recipOf                     // c/a
 	sqrtOf                      // √a
 )
 
@@ -116,8 +115,6 @@ func unaryArithmetic[T Float](op operation, dst, a []T, c T) {
 			x += c
 		case lessBy:
 			x -= c
-		case recipOf:
-			x = c / x
 		case sqrtOf:
 			x = T(math.Sqrt(float64(x)))
 		case reluOf:

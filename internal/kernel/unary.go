@@ -111,6 +111,3 @@ func Neg[T Float](dst, src []T) { vectors(scaleBy, dst, src, src, -1) }
 
 // Square computes x².
 func Square[T Float](dst, src []T) { vectors(product, dst, src, src, 0) }
-
-// Recip computes 1/x.
-func Recip[T Float](dst, src []T) { vectors(recipOf, dst, src, src, 1) }

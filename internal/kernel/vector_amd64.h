@@ -47,7 +47,6 @@ NEXT:                      \
 #define OPRELU  MAX Y0, Y13, Y0
 #define OPSTEP  CMP $1, Y0, Y13, Y0 \
 	AND Y14, Y0, Y0
-#define OPRECIP DIV Y0, Y14, Y0
 #define OPSQRT  SQRT Y0, Y0
 
 #define CASE(OP, LABEL) \
@@ -92,7 +91,6 @@ NEXT:                      \
 	CASE(7, axpy)           \
 	CASE(8, relu)           \
 	CASE(9, step)           \
-	CASE(10, recip)         \
 	LOOP2(sqrt, sqrtvectors, sqrttail, sqrtnext, OPSQRT)     \
 	LOOP2(add, addvectors, addtail, addnext, OPADD)          \
 	LOOP2(sub, subvectors, subtail, subnext, OPSUB)          \
@@ -103,8 +101,7 @@ NEXT:                      \
 	LOOP2(less, lessvectors, lesstail, lessnext, OPLESS)     \
 	LOOP2(axpy, axpyvectors, axpytail, axpynext, OPAXPY)     \
 	LOOP2(relu, reluvectors, relutail, relunext, OPRELU)     \
-	LOOP2(step, stepvectors, steptail, stepnext, OPSTEP)     \
-	LOOP2(recip, recipvectors, reciptail, recipnext, OPRECIP)
+	LOOP2(step, stepvectors, steptail, stepnext, OPSTEP)
 
 // MULADD computes dst = a·b + c.
 #define MULADD \

@@ -47,7 +47,6 @@ next:                        \
 #define OPAXPY  VFMLA(16, 0, 1) ; VCOPY(1, 0)
 #define OPRELU  VFMAX(17, 0, 0)
 #define OPSTEP  VFGTZ(0, 0) ; VBAND(16, 0, 0)
-#define OPRECIP VFDIV(0, 16, 0)
 #define OPSQRT  VFSQRT(0, 0)
 
 #define CASE(OP, LABEL) \
@@ -82,7 +81,6 @@ next:                        \
 	CASE(7, axpy)           \
 	CASE(8, relu)           \
 	CASE(9, step)           \
-	CASE(10, recip)         \
 	LOOP(sqrt, sqrtvectors, sqrtrest, sqrtone, sqrtnext, OPSQRT)   \
 	LOOP(add, addvectors, addrest, addone, addnext, OPADD)         \
 	LOOP(sub, subvectors, subrest, subone, subnext, OPSUB)         \
@@ -93,8 +91,7 @@ next:                        \
 	LOOP(less, lessvectors, lessrest, lessone, lessnext, OPLESS)   \
 	LOOP(axpy, axpyvectors, axpyrest, axpyone, axpynext, OPAXPY)   \
 	LOOP(relu, reluvectors, relurest, reluone, relunext, OPRELU)   \
-	LOOP(step, stepvectors, steprest, stepone, stepnext, OPSTEP)   \
-	LOOP(recip, recipvectors, reciprest, recipone, recipnext, OPRECIP)
+	LOOP(step, stepvectors, steprest, stepone, stepnext, OPSTEP)
 
 // MULADD computes dst = a·b + c.
 #define MULADD \

@@ -32,7 +32,6 @@ func unaries[T Float]() map[string]struct {
 		"Sqrt": {Sqrt[T], math.Sqrt}, "Erf": {Erf[T], math.Erf}, "Sin": {Sin[T], math.Sin}, "Cos": {Cos[T], math.Cos},
 		"Softplus": {Softplus[T], softplus}, "Sigmoid": {Sigmoid[T], sigmoid},
 		"Neg": {Neg[T], func(x float64) float64 { return -x }}, "Square": {Square[T], func(x float64) float64 { return x * x }},
-		"Recip": {Recip[T], func(x float64) float64 { return 1 / x }},
 		"ReLU": {ReLU[T], func(x float64) float64 {
 			if x < 0 {
 				return 0

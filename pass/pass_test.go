@@ -26,6 +26,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
 	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/pass"
 )
@@ -551,6 +552,51 @@ func TestRunEnds(t *testing.T) {
 	}
 	if _, err := again.Run(t.Context(), j.Share(0, 1), 2, nil); err == nil || !strings.Contains(err.Error(), "has changed since the pass began") {
 		t.Errorf("changed data: error %v", err)
+	}
+}
+
+// TestRunsOverlap: runs that overlap leave the number of threads that there was before the first.
+func TestRunsOverlap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new.csv")
+	rowsOf(t, path, 2, 200, false)
+	j, err := pass.New(pass.Options{Task: pass.Predict, PartSize: 1000}, models(t, false)["map"], path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := j.NewRunner(filepath.Join(t.TempDir(), "shards"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kernel.SetThreads(kernel.Threads())
+	kernel.SetThreads(8)
+	run := func(first func()) {
+		if _, err := r.Run(t.Context(), j.Share(0, 1), 2, func(done, _ int, _ int64) {
+			if done == 1 {
+				first()
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	var during []int
+	began, over, ended := make(chan bool), make(chan bool), make(chan bool)
+	run(func() {
+		during = append(during, kernel.Threads())
+		go func() {
+			run(func() {
+				during = append(during, kernel.Threads())
+				close(began)
+				<-over
+				during = append(during, kernel.Threads())
+			})
+			close(ended)
+		}()
+		<-began
+	})
+	close(over)
+	<-ended
+	if after := kernel.Threads(); after != 8 || !slices.Equal(during, []int{4, 2, 4}) {
+		t.Errorf("%d threads during the runs and %d after them; want [4 2 4] and 8", during, after)
 	}
 }
 

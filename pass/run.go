@@ -119,16 +119,15 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Shard, w io.Wri
 // Run does the parts with the given numbers and returns their records in order. Finished parts are
 // not done again. Workers is the number of goroutines; 0 means GOMAXPROCS. If onProgress is not nil,
 // it is called after each part with the number of finished parts, of all parts, and of rows. The
-// first error ends the run; the parts that are finished then stay finished. While Run works, matrix
-// products share the threads that the workers leave.
+// first error ends the run; the parts that are finished then stay finished. While runs work, matrix
+// products share the threads that their workers leave.
 func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress func(done, all int, rows int64)) ([]*Shard, error) {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	workers = max(1, min(workers, len(parts)))
-	threads := kernel.Threads()
-	kernel.SetThreads(max(1, threads/workers))
-	defer kernel.SetThreads(threads)
+	occupy(workers)
+	defer occupy(-workers)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	records := make([]*Shard, len(parts))
@@ -153,6 +152,24 @@ func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress f
 		return nil, context.Cause(ctx)
 	}
 	return records, nil
+}
+
+// atWork has the workers of all runs of this process.
+var atWork struct {
+	mu      sync.Mutex // guards the numbers
+	workers int        // of the runs in progress
+	threads int        // of matrix products while no run is in progress
+}
+
+// occupy adds to the workers that are at work, among whom it divides the threads of matrix products.
+func occupy(workers int) {
+	atWork.mu.Lock()
+	defer atWork.mu.Unlock()
+	if atWork.workers == 0 {
+		atWork.threads = kernel.Threads()
+	}
+	atWork.workers += workers
+	kernel.SetThreads(max(1, atWork.threads/max(1, atWork.workers)))
 }
 
 // progress counts finished parts and their rows, for several goroutines.

@@ -45,7 +45,7 @@ func newCentres(m *memory, n int) (*centres, error) {
 	c := &centres{index: newIndex(data.TakeRows(m.z, dense.Indices(n)))}
 	c.groups = make([]group, n)
 	failed, spaces := make([]bool, n), make([]space, kernel.Threads())
-	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
+	m.search(len(spaces), c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
 		s := &spaces[part]
 		s.load(m, c.z, i, found)
 		away := slices.Clone(s.away[:s.k*m.d])

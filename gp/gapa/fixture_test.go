@@ -83,7 +83,7 @@ func TestFixtureNeighbours(t *testing.T) {
 	eachLayer(t, func(t *testing.T, f published) {
 		k, n := f.Int(t, f.prefix+"k"), f.ut.Shape()[0]
 		got, away := make([]float64, n*k), make([]float64, n*k)
-		f.memory(t, f.idx, k).search(f.ut, n, k, none, func(_, i int, found []neighbour) {
+		f.memory(t, f.idx, k).search(kernel.Threads(), f.ut, n, k, none, func(_, i int, found []neighbour) {
 			for j, p := range found {
 				got[i*k+j], away[i*k+j] = float64(p.at), p.away
 			}

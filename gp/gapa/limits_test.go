@@ -166,7 +166,7 @@ func TestRemaining(t *testing.T) {
 		last = now
 	}
 	want := make([]float64, len(last))
-	m.search(u, len(last), 1, none, func(_, i int, found []neighbour) {
+	m.search(2, u, len(last), 1, none, func(_, i int, found []neighbour) {
 		want[i] = 1 - math.Exp(-found[0].away/(m.length*m.length))/(1+m.noise)
 	})
 	fixture.Close(t, "one neighbour", last, want, 1e-12)
@@ -206,7 +206,7 @@ func TestCentres(t *testing.T) {
 		got, want := remaining(t, m, u, skip), make([]float64, 12)
 		for i := range want {
 			var near []neighbour
-			m.centres.search(data.TakeRows(u, []int{i}), 1, 1, none, func(_, _ int, found []neighbour) { near = m.centres.groups[found[0].at].rows })
+			m.centres.search(2, data.TakeRows(u, []int{i}), 1, 1, none, func(_, _ int, found []neighbour) { near = m.centres.groups[found[0].at].rows })
 			var rows []int
 			for _, p := range near {
 				if p.at != skip(i) {
@@ -232,7 +232,7 @@ func TestSearch(t *testing.T) {
 		}
 		x, v := newIndex(graph.Convert(z, dt)), graph.Convert(u, dt)
 		got, want := make([]float64, 70*20), make([]float64, 70*20)
-		x.search(v, 70, 20, func(i int) int { return i }, func(_, i int, found []neighbour) {
+		x.search(2, v, 70, 20, func(i int) int { return i }, func(_, i int, found []neighbour) {
 			for j, p := range found {
 				got[i*20+j] = p.away
 				if p.at == i {

@@ -50,12 +50,12 @@ type neighbour struct {
 // nearer orders neighbours by distance, and neighbours at equal distances by number.
 func nearer(a, b neighbour) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.at, b.at)) }
 
-// search finds, on all threads, the k points that are nearest to the first n rows of u
-// [·,d], and gives them to visit, nearest first, with their squared distances. Row i may not
-// find the point skip(i). visit runs on several threads; part numbers these. It may not keep
-// what was found.
-func (x *index) search(u *tensor.Dense, n, k int, skip func(i int) int, visit func(part, i int, found []neighbour)) {
-	job := &searchJob{index: x, u: u, n: n, k: min(k, x.m), skip: skip, visit: visit, finders: make([]finder, kernel.Threads())}
+// search finds, on that many threads at most, the k points that are nearest to the first n
+// rows of u [·,d], and gives them to visit, nearest first, with their squared distances. Row i
+// may not find the point skip(i). visit runs on several threads; part numbers these. It may
+// not keep what was found.
+func (x *index) search(threads int, u *tensor.Dense, n, k int, skip func(i int) int, visit func(part, i int, found []neighbour)) {
+	job := &searchJob{index: x, u: u, n: n, k: min(k, x.m), skip: skip, visit: visit, finders: make([]finder, threads)}
 	kernel.Parallel(job.parts(), job)
 }
 

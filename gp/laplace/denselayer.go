@@ -56,13 +56,13 @@ func (h *denseLayer) allocate() { h.outer = make([]float64, h.n*h.n) }
 func (h *denseLayer) add(b batch) error {
 	q := h.q()
 	d := h.roots.weighted(b, b.take(b.size()*q), rows[float64](b, h.groups[0].d), q)
-	job := &h.job
+	job, parts := &h.job, kernel.Threads()
 	*job = outerJob{denseLayer: h, examples: b.count, a: h.inputs(b), s: b.take(b.count * q * q)}
-	job.scaled = b.take(kernel.Threads() * len(job.a))
+	job.scaled = b.take(parts * len(job.a))
 	for i := range b.count {
 		kernel.Syrk(true, q, b.outputs, 1, d[i*b.outputs*q:], q, 0, job.s[i*q*q:], q)
 	}
-	kernel.Parallel(kernel.Threads(), job)
+	kernel.Parallel(parts, job)
 	return nil
 }
 
@@ -72,7 +72,7 @@ type outerJob struct {
 	*denseLayer
 	examples int       // number of examples of the batch
 	a, s     []float64 // inputs a_n of the layer, and d_nᵀ Λ_n d_n
-	scaled   []float64 // [threads,examples,width]
+	scaled   []float64 // [parts,examples,width]
 }
 
 // Run implements kernel.Job: every block whose number is part, modulo parts.

@@ -37,17 +37,18 @@ func (w *weighting[T]) weighted(b batch, dst, src []T, width int) []T {
 	if b.lambda == nil {
 		return src
 	}
-	w.set(b, dst, src, width)
-	kernel.Parallel(kernel.Threads(), w)
+	kernel.Parallel(w.set(b, dst, src, width), w)
 	return dst[:b.size()*width]
 }
 
-// set prepares for a batch.
-func (w *weighting[T]) set(b batch, dst, src []T, width int) {
+// set prepares for a batch, and returns the number of parts for which it has made room.
+func (w *weighting[T]) set(b batch, dst, src []T, width int) (parts int) {
 	w.b, w.dst, w.src, w.width = b, dst, src, width
-	if n := 2 * kernel.Threads() * width; len(w.means) < n {
+	parts = kernel.Threads()
+	if n := 2 * parts * width; len(w.means) < n {
 		w.means = make([]T, n)
 	}
+	return parts
 }
 
 // own returns two rows of a part's own.
@@ -94,8 +95,7 @@ type squaring[T kernel.Float] struct{ weighting[T] }
 
 // sum computes them for a batch.
 func (s *squaring[T]) sum(b batch, dst, src []T, width int) {
-	s.set(b, dst, src, width)
-	kernel.Parallel(kernel.Threads(), s)
+	kernel.Parallel(s.set(b, dst, src, width), s)
 }
 
 // Run implements kernel.Job: it takes one part of the examples.

@@ -107,12 +107,7 @@ func (s *steps[T]) slopes(v []T, row, at, n int) []T {
 func (s *steps[T]) gate(v []T, g int) []T { return v[g*s.units : (g+1)*s.units : (g+1)*s.units] }
 
 // mulAdd adds a∘b to y.
-func mulAdd[T kernel.Float](y, a, b []T) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] += a[i] * b[i]
-	}
-}
+func mulAdd[T kernel.Float](y, a, b []T) { kernel.MulAdd(y, a, b, y) }
 
 // Flops implements counted.
 func (r recurrence) Flops(in []tensor.Shape, out tensor.Shape) int { return r.cell.flops(in[1], out) }

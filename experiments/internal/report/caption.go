@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
@@ -66,21 +68,38 @@ func isExact(c *result.Cell) bool { name, _ := paperRow(c); return name == "LLA"
 
 func coverageCaption(cells []*result.Cell) string {
 	return see("Share of the test targets inside the central interval of probability α; first seed. On the dashed diagonal intervals hold what they promise; below the diagonal they are too narrow, and above it too wide.",
-		"Area between (CQM)", cells, score("", "CQM", func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
+		"Area between (CQM)", cells, score("CQM", func(c *result.Cell) bool { return c.Curves.Coverage != nil }, ""))
 }
 
-// score returns a score of a cell that the figure shows, NaN if the figure shows no curve or the cell has no score.
-func score(kind, name string, shown func(*result.Cell) bool) func(*result.Cell) float64 {
+// score returns a score of a cell that the figure shows, of the first of the kinds that the cell has; NaN if the figure shows no
+// curve or the cell has no score.
+func score(name string, shown func(*result.Cell) bool, kinds ...string) func(*result.Cell) float64 {
 	return func(c *result.Cell) float64 {
-		if v, ok := c.Scores[kind][name]; ok && shown(c) {
-			return float64(v)
+		for _, kind := range kinds {
+			if v, ok := c.Scores[kind][name]; ok && shown(c) {
+				return float64(v)
+			}
 		}
 		return math.NaN()
 	}
 }
 
+// probabilities names the kinds of class probabilities of the cells that a figure shows.
+func probabilities(cells []*result.Cell, shown func(*result.Cell) bool) string {
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c *result.Cell) bool { return !shown(c) })
+	own := slices.DeleteFunc(slices.Clone(cells), func(c *result.Cell) bool { return c.Scores["probit"] != nil || c.Scores["own"] == nil })
+	switch len(own) {
+	case 0:
+		return "probit probabilities"
+	case len(cells):
+		return "own probabilities"
+	}
+	return "probit or own probabilities"
+}
+
 func rotationCaption(cells []*result.Cell) string {
-	return see("Test images turned by 0° to 180°; probit probabilities. The accuracy falls with every method. If a method notices the rotation, its NLL and its ECE rise less.",
+	kinds := probabilities(cells, func(c *result.Cell) bool { return c.Curves.Rotations != nil })
+	return see("Test images turned by 0° to 180°; "+kinds+". The accuracy falls with every method. If a method notices the rotation, its NLL and its ECE rise less.",
 		"Mean NLL over the angles", cells, func(c *result.Cell) float64 {
 			sum := 0.0
 			for _, r := range c.Curves.Rotations {
@@ -91,22 +110,21 @@ func rotationCaption(cells []*result.Cell) string {
 }
 
 func corruptionCaption(cells []*result.Cell) string {
-	return see("Boxes over the kinds of corruption at severities 1 to 5; probit probabilities. If a method notices the corruption, its boxes stay low as the severity grows.",
+	kinds := probabilities(cells, func(c *result.Cell) bool { return c.Curves.Corrupted != nil })
+	return see("Boxes over the kinds of corruption at severities 1 to 5; "+kinds+". If a method notices the corruption, its boxes stay low as the severity grows.",
 		"Mean NLL at severity 5", cells, func(c *result.Cell) float64 {
-			mean, _ := moments(atLevel(c, 5, changedNLL))
-			if mean == 0 {
-				return math.NaN()
-			}
-			return mean
+			return stat.Mean(atLevel(c, 5, changedNLL), nil) // NaN of none
 		})
 }
 
 func reliabilityCaption(cells []*result.Cell) string {
-	return see("Accuracy against confidence in 15 bins; probit probabilities, first seed. On the diagonal a prediction with a confidence of 70 % is right in 70 % of the cases; below the diagonal the method is overconfident, above it under-confident.",
-		"Mean distance (ECE)", cells, score("probit", "ECE", func(c *result.Cell) bool { return c.Curves.Reliable != nil }))
+	shown := func(c *result.Cell) bool { return c.Curves.Reliable != nil }
+	return see("Accuracy against confidence in 15 bins; "+probabilities(cells, shown)+", first seed. On the diagonal a prediction with a confidence of 70 % is right in 70 % of the cases; below the diagonal the method is overconfident, above it under-confident.",
+		"Mean distance (ECE)", cells, score("ECE", shown, "probit", "own"))
 }
 
 func entropyCaption(cells []*result.Cell) string {
-	return see("Predictive entropy of the test images and of images from another data set; probit probabilities, first seed. The less the two distributions overlap, the better the entropy detects images of the other data set.",
-		"Area under the ROC curve (OOD-AUC)", cells, score("probit", "OOD-AUC", func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
+	shown := func(c *result.Cell) bool { return c.Curves.Entropy != nil }
+	return see("Predictive entropy of the test images and of images from another data set; "+probabilities(cells, shown)+", first seed. The less the two distributions overlap, the better the entropy detects images of the other data set.",
+		"Area under the ROC curve (OOD-AUC)", cells, score("OOD-AUC", shown, "probit", "own"))
 }

@@ -28,6 +28,28 @@ func TestCaptions(t *testing.T) {
 	}
 }
 
+// The networks whose probabilities are their own are in the figures of probabilities, too.
+func TestCaptionsOfOwnProbabilities(t *testing.T) {
+	of := func(row, kind string, score float64) *result.Cell {
+		c := cell("a", row, 0, map[string]result.Scores{kind: {"ECE": result.Number(score), "OOD-AUC": result.Number(score)}})
+		c.Curves = result.Curves{Reliable: []result.XY{{X: 1, Y: 1}}, Entropy: &result.Entropy{Max: 1},
+			Rotations: []result.Turned{{Changed: result.Changed{NLL: result.Number(score)}}}, Corrupted: []result.Corrupt{{Name: "fog", Level: 5, Changed: result.Changed{NLL: result.Number(score)}}}}
+		return c
+	}
+	a, b, own := of("A", "probit", 0.1), of("B", "probit", 0.2), of("MF-VI", "own", 0.3)
+	for name, caption := range map[string]func([]*result.Cell) string{"reliability": reliabilityCaption, "entropy": entropyCaption, "rotations": rotationCaption, "corruptions": corruptionCaption} {
+		if got := caption([]*result.Cell{a, b, own}); !strings.Contains(got, "; probit or own probabilities") || !strings.HasSuffix(got, "largest with MF-VI (0.300).") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := caption([]*result.Cell{a, b}); !strings.Contains(got, "; probit probabilities") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := caption([]*result.Cell{own}); !strings.Contains(got, "; own probabilities") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestBandCaption(t *testing.T) {
 	of := func(row string, latent float64) *result.Cell {
 		c := cell("a", row, 0, nil)

@@ -103,8 +103,7 @@ func (l *line) deviations(data, metric string, p *published) []deviation {
 		if !far(metric, got, want[0]) {
 			return nil
 		}
-		mean, _ := moments(got)
-		return []deviation{{data, l.place, metric, source, want[0], mean}}
+		return []deviation{{data, l.place, metric, source, want[0], l.average(metric)}}
 	}
 	return nil
 }

@@ -24,10 +24,11 @@ var lawColumns = []struct {
 	head   string                           // heading
 	digits int                              // decimals
 	value  func(c *result.Cell) (v float64) // number of a cell
+	cost   bool                             // whether the number is of the cells of one machine alone
 }{
-	{"NLL", 4, scoreOf("NLL")}, {"RMSE", 3, scoreOf("RMSE")}, {"CRPS", 4, scoreOf("CRPS")}, {"CQM", 3, scoreOf("CQM")},
-	{"in 50 % intervals", 3, func(c *result.Cell) float64 { return c.Curves.Coverage[4] }},
-	{"fit, CPU s", 1, func(c *result.Cell) float64 { return float64(c.Fit.CPU) }},
+	{"NLL", 4, scoreOf("NLL"), false}, {"RMSE", 3, scoreOf("RMSE"), false}, {"CRPS", 4, scoreOf("CRPS"), false}, {"CQM", 3, scoreOf("CQM"), false},
+	{"in 50 % intervals", 3, func(c *result.Cell) float64 { return c.Curves.Coverage[4] }, false},
+	{"fit, CPU s", 1, func(c *result.Cell) float64 { return float64(c.Fit.CPU) }, true},
 }
 
 // scoreOf returns a function that returns a score of a cell.
@@ -88,7 +89,11 @@ func lawTable(cells []*result.Cell) (rows [][]string) {
 		lawful = lawful || strings.ContainsAny(name, "+,")
 		row := []string{name, fmt.Sprint(len(of))}
 		for _, column := range lawColumns {
-			row = append(row, spread(of, column.value, column.digits))
+			shown := of
+			if column.cost {
+				shown = oneMachine(of)
+			}
+			row = append(row, spread(shown, column.value, column.digits))
 		}
 		rows = append(rows, row)
 	}

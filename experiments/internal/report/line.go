@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-valla/valla/experiments/internal/result"
@@ -15,6 +16,7 @@ type line struct {
 	paper    string               // the row of the published tables, "" where there is none
 	far      int                  // from the published settings, see paperRow
 	measured map[string][]float64 // by metric, a value for each seed
+	cells    []*result.Cell       // the finished cells that were not refused
 	done     int                  // the number of finished cells
 	expected int                  // the number of cells of the plan
 	refused  string               // why a fit was refused, or ""
@@ -50,6 +52,9 @@ func gather(f result.Found, data string) []*line {
 				l.add(c, probs, exact[id.Seed])
 			}
 		}
+	}
+	for _, l := range lines {
+		l.cost()
 	}
 	pair(lines)
 	return lines
@@ -111,6 +116,7 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 		l.refused = c.Refused
 		return
 	}
+	l.cells = append(l.cells, c)
 	for name, v := range c.Scores[probs] {
 		put(name, float64(v))
 	}
@@ -123,12 +129,40 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	if exact != nil && c.Curves.Band != nil && !isExact(c) {
 		put("Δσ", result.StdError(exact, c.Curves.Band))
 	}
-	if c.Fit.Runs > 0 {
-		put("fit, s", c.Fit.Wall)
-		put("CPU, s", c.Fit.CPU)
-		put("peak, MiB", float64(c.Fit.Peak)/(1<<20))
+}
+
+// cost adds what the cells of one machine took.
+func (l *line) cost() {
+	put := func(name string, v float64) { l.measured[name] = append(l.measured[name], v) }
+	for _, c := range oneMachine(l.cells) {
+		if c.Fit.Runs > 0 {
+			put("fit, s", c.Fit.Wall)
+			put("CPU, s", c.Fit.CPU)
+			put("peak, MiB", float64(c.Fit.Peak)/(1<<20))
+		}
+		put("predict, s", c.Predict.Wall)
 	}
-	put("predict, s", c.Predict.Wall)
+}
+
+// oneMachine returns the cells of the processor that has most of them; of processors with equally many, of the one with the latest
+// cell. A mean over several processors would be the time of none.
+func oneMachine(cells []*result.Cell) (most []*result.Cell) {
+	finished := func(a, b *result.Cell) int { return a.Machine.Finished.Compare(b.Machine.Finished) }
+	for _, of := range result.Grouped(cells, func(c *result.Cell) string { return c.Machine.CPU }) {
+		more := len(of) - len(most)
+		if more > 0 || more == 0 && finished(slices.MaxFunc(of, finished), slices.MaxFunc(most, finished)) > 0 {
+			most = of
+		}
+	}
+	return most
+}
+
+// seeds is the number of cells whose scores are averaged, or of finished cells where all were refused.
+func (l *line) seeds() int {
+	if len(l.cells) > 0 {
+		return len(l.cells)
+	}
+	return l.done
 }
 
 // exactBands returns the bands of exact LLA by seed.
@@ -171,9 +205,12 @@ func (l *line) has(name, source string, p *published) bool { return len(l.values
 // row returns the line as a row of the table with the given columns.
 func (l *line) row(columns []Column, p *published) Row {
 	r := Row{Method: l.method, Probs: l.probs}
-	switch {
-	case l.expected > 0 && l.done < l.expected:
-		r.Seeds = fmt.Sprintf("%d of %d", l.done, l.expected)
+	if len(l.cells) > 0 {
+		r.Note = l.refused
+	}
+	switch n := l.seeds(); {
+	case l.expected > 0 && n < l.expected:
+		r.Seeds = fmt.Sprintf("%d of %d", n, l.expected)
 	case l.expected > 0:
 		r.Seeds = strconv.Itoa(l.expected)
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -74,6 +75,7 @@ func TestAdd(t *testing.T) {
 	exact := &result.Band{Latent: []float64{1, 3}}
 	l := &line{measured: map[string][]float64{}}
 	l.add(c, "", exact)
+	l.cost()
 	want := map[string][]float64{"NLL": {1}, "CQM": {0.5}, "σ₀": {0.25}, "Δσ": {0.25}, "fit, s": {2}, "CPU, s": {3}, "peak, MiB": {5}, "predict, s": {4}}
 	if !reflect.DeepEqual(l.measured, want) || l.done != 1 {
 		t.Errorf("measured %v", l.measured)
@@ -83,6 +85,7 @@ func TestAdd(t *testing.T) {
 	lla.Curves.Band = exact
 	l = &line{measured: map[string][]float64{}}
 	l.add(lla, "", exact)
+	l.cost()
 	if !reflect.DeepEqual(l.measured, map[string][]float64{"NLL": {1}, "predict, s": {0}}) {
 		t.Errorf("measured %v", l.measured)
 	}
@@ -91,6 +94,45 @@ func TestAdd(t *testing.T) {
 	l.add(refused, "", nil)
 	if l.refused != "too large" || l.done != 2 || len(l.measured["NLL"]) != 1 {
 		t.Errorf("line %+v", l)
+	}
+}
+
+// Costs are means over the cells of one machine: of the one with most cells, or else with the latest cell.
+func TestCostOfOneMachine(t *testing.T) {
+	at := func(cpu string, hour int, seconds float64) *result.Cell {
+		c := cell("a", "MAP", uint64(hour), map[string]result.Scores{"": nll(1)})
+		c.Fit = result.Cost{CPU: seconds, Runs: 1}
+		c.Machine = result.Machine{CPU: cpu, Finished: time.Unix(int64(3600*hour), 0)}
+		return c
+	}
+	for _, c := range []struct {
+		cells []*result.Cell
+		want  []float64
+	}{
+		{[]*result.Cell{at("old", 1, 20), at("new", 2, 7), at("old", 9, 19), at("new", 3, 8), at("new", 4, 9)}, []float64{7, 8, 9}},
+		{[]*result.Cell{at("new", 3, 7), at("old", 2, 20)}, []float64{7}},
+		{[]*result.Cell{at("old", 2, 20), at("new", 3, 7)}, []float64{7}},
+	} {
+		lines := gather(found(c.cells), "a")
+		if l := lines[0]; !slices.Equal(l.measured["CPU, s"], c.want) || len(l.measured["NLL"]) != len(c.cells) {
+			t.Errorf("measured %v, expected the CPU seconds %v", l.measured, c.want)
+		}
+	}
+}
+
+// The seeds of a row are those whose scores are averaged; a note says why a cell is refused.
+func TestSeedsWithoutRefused(t *testing.T) {
+	refused := cell("a", "LLA", 1, nil)
+	refused.Refused = "too large"
+	f := found([]*result.Cell{cell("a", "LLA", 0, map[string]result.Scores{"": nll(1)}), refused})
+	if r := gather(f, "a")[0].row(nil, nil); r.Seeds != "1 of 2" || r.Note != "too large" {
+		t.Errorf("row %+v", r)
+	}
+	if got := summary(f, metrics[1]).Rows[0].Seeds; got != "1" {
+		t.Errorf("%s seeds in the summary", got)
+	}
+	if r := gather(found([]*result.Cell{refused}), "a")[0].row(nil, nil); r.Seeds != "1" || r.Note != "" {
+		t.Errorf("row of refused cells %+v", r)
 	}
 }
 

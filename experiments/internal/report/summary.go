@@ -51,7 +51,7 @@ func summary(f result.Found, m metric) Table {
 		var seeds []int
 		for _, e := range row {
 			r.Cells[e.column] = e.cell(Column{m.name, here, m.digits, m.sign}, nil)
-			seeds = append(seeds, e.done)
+			seeds = append(seeds, e.seeds())
 		}
 		r.Seeds = span(seeds)
 		t.Rows = append(t.Rows, r)

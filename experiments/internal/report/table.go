@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
@@ -53,7 +55,8 @@ type Column struct {
 // Row is one row of a table.
 type Row struct {
 	Method, Probs string // the row's name, and the kind of class probabilities
-	Seeds         string // such as 5, or 3 of 5 if some are missing
+	Seeds         string // such as 5, or 3 of 5 if some are missing or refused
+	Note          string // why cells were refused, where others were not
 	Cells         []Cell // one for each column
 }
 
@@ -140,16 +143,10 @@ func format(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// moments returns the mean and the standard deviation of a sample, which divides by n − 1.
+// moments returns the mean and the standard deviation of a sample, which divides by n − 1 and is 0 for one number.
 func moments(v []float64) (mean, std float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	for _, x := range v {
-		std += (x - mean) * (x - mean)
-	}
-	if len(v) > 1 {
-		std = math.Sqrt(std / float64(len(v)-1))
+	if mean, std = stat.MeanStdDev(v, nil); len(v) == 1 {
+		std = 0
 	}
 	return mean, std
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // verdicts returns sentences about the table of a data set. They compare VaLLA with MAP and
@@ -22,13 +24,7 @@ func verdicts(lines []*line, p *published) []string {
 }
 
 // average returns the mean of the measured values of a line, NaN if there are none.
-func (l *line) average(metric string) float64 {
-	if len(l.measured[metric]) == 0 {
-		return math.NaN()
-	}
-	mean, _ := moments(l.measured[metric])
-	return mean
-}
+func (l *line) average(metric string) float64 { return stat.Mean(l.measured[metric], nil) }
 
 // against compares the best row of VaLLA with MAP and with last-layer LLA. Classes have
 // probit probabilities here.

@@ -28,7 +28,7 @@ var glossary = []Word{
 	{"Brier", "The mean over images of the sum over classes of (probability − 1 or 0)²."},
 	{"OOD-AUC", "How well the entropy of a prediction detects images of another data set (out of distribution) among test images: the area under the ROC curve, 1 at best and 0.5 by chance."},
 	{"Δσ", "Mean absolute difference between the standard deviations of the function with the method and with exact LLA, along the grid of the picture, as a fraction of the mean with exact LLA."},
-	{"CPU, s", "CPU seconds of the fit over all threads; for MAP, CPU seconds of the training of the network."},
+	{"CPU, s", "CPU seconds of the fit over all threads; for MAP, CPU seconds of the training of the network. Where the runs of a row are of several processors, times and memory are means over those of the processor with the most runs, of two with equally many of the one with the latest run."},
 }
 
 // costWords explains the columns of the tables of costs, which the page of results lacks.

@@ -130,6 +130,9 @@ func (c *Command) measureSteps(ctx context.Context, r *report, chosen []benchmar
 	if pl.threads, pl.clock, err = c.timing(); err != nil {
 		return err
 	}
+	if _, err := processClock(); err == nil && p == nil {
+		pl.alone = processClock // the floor is one of CPU time
+	}
 	return c.rows(chosen, func(b benchmark, dt tensor.Dtype) error {
 		row, err := measure(ctx, b, dt, p, pl)
 		if err == nil {

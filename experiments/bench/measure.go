@@ -53,7 +53,7 @@ func (r row) above() (float64, bool) {
 	return r.one().Median / r.Floor, r.Floor > 0
 }
 
-// one returns the timing on one thread, in CPU time where the other side is not measured and the system tells it.
+// one returns the timing on one thread.
 func (r row) one() *timing {
 	if r.OursOne == nil {
 		return r.Ours
@@ -67,6 +67,7 @@ type plan struct {
 	steps   int           // of each side
 	budget  time.Duration // for each side; slower work makes fewer steps
 	clock   clock         // nil: the time of the wall
+	alone   clock         // of this side on one thread, where it may use several; nil: clock
 }
 
 // rounds is the number of turns of each side, and rest the pause between turns. In the pause
@@ -165,8 +166,8 @@ func write(file string, list []array) error {
 // other side.
 func (r *row) time(ctx context.Context, w *work, theirs []other, pl plan) error {
 	sides, alone := []runner{own{w, pl.threads}}, *w
-	if _, err := processClock(); err == nil && len(theirs) == 0 {
-		alone.clock = processClock // the floor is one of CPU time
+	if pl.alone != nil {
+		alone.clock = pl.alone
 	}
 	if pl.threads > 1 {
 		sides = append(sides, own{&alone, 1})

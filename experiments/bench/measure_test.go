@@ -34,6 +34,22 @@ func (r *recorder) run(_ context.Context, steps int) ([]time.Duration, error) {
 	return t, nil
 }
 
+// Both numbers of threads are timed by the clock of the wall, unless another is asked for on one thread.
+func TestClockOfOneThread(t *testing.T) {
+	b := benchmark{name: "a pause", new: func(tensor.Dtype) (*work, error) {
+		return &work{step: func(context.Context) error { time.Sleep(5 * time.Millisecond); return nil }}, nil
+	}}
+	r, err := measure(t.Context(), b, tensor.Float64, nil, plan{threads: 2, steps: 3, budget: time.Second})
+	if err != nil || r.OursOne.Fastest < 0.005 || r.Ours.Fastest < 0.005 {
+		t.Errorf("%+v on one thread, %+v on two, error %v", r.OursOne, r.Ours, err)
+	}
+	still := func() (time.Duration, error) { return 0, nil }
+	r, err = measure(t.Context(), b, tensor.Float64, nil, plan{threads: 2, steps: 3, budget: time.Second, alone: still})
+	if err != nil || r.OursOne.Fastest != 0 || r.Ours.Fastest < 0.005 {
+		t.Errorf("%+v on one thread, %+v on two, error %v", r.OursOne, r.Ours, err)
+	}
+}
+
 func TestInTurn(t *testing.T) {
 	for _, c := range []struct {
 		steps int

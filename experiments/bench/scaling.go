@@ -163,7 +163,7 @@ func (c *Command) measureSweep(ctx context.Context, s sweep) (g growth, err erro
 	seconds, bytes, flops := make([][]float64, len(threads)), []float64(nil), []float64(nil)
 	for _, n := range s.sizes {
 		fmt.Fprintf(c.progress, "%s = %d\n", s.name, n)
-		r, failed := measure(ctx, benchmark{new: s.sizing(n).step}, tensor.Float64, nil, plan{most, min(c.steps, scalingSteps), scalingBudget, now})
+		r, failed := measure(ctx, benchmark{new: s.sizing(n).step}, tensor.Float64, nil, plan{threads: most, steps: min(c.steps, scalingSteps), budget: scalingBudget, clock: now})
 		if failed != nil {
 			err = fmt.Errorf("%s = %d: %w", s.name, n, failed)
 			break

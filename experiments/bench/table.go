@@ -43,7 +43,7 @@ func (r report) stepsText(markdown bool) string {
 	w := newTable()
 	one := "1 thread"
 	if _, err := processClock(); err == nil && r.Versions == nil {
-		one = "CPU, 1 thread" // see row.time
+		one = "CPU, 1 thread" // see measureSteps
 	}
 	w.AppendHeader(table.Row{"ms", "", "ours", one, "theirs", "their threads", "ratio", "of fastest", "aim", "steps", "differ by", "floor", "above floor"})
 	alignRight(w, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13)

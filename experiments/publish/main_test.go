@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/experiments/internal/result"
@@ -23,7 +25,7 @@ func TestStale(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(fresh, "docs", "likelihoods.md"), content(t, filepath.Join(root, "docs", "likelihoods.md")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := publish(fresh, ""); err != nil {
+	if err := publish(fresh, "", io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	pages, err := filepath.Glob(filepath.Join(fresh, "docs", "*.md"))
@@ -113,7 +115,7 @@ func TestTakeOver(t *testing.T) {
 		if err := f.Expect(plan); err != nil {
 			t.Fatal(err)
 		}
-		if err := publish(root, runs); err != nil {
+		if err := publish(root, runs, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,5 +125,64 @@ func TestTakeOver(t *testing.T) {
 	}
 	if page := content(t, filepath.Join(root, "docs", "results.md")); !bytes.Contains(page, []byte("ELLA 5")) {
 		t.Error("the page lacks a row")
+	}
+}
+
+// A cell that was refused leaves the published cell with scores, and what is damaged is named.
+func TestTakeOverKeepsScores(t *testing.T) {
+	root, runs := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "experiments", "results")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := result.Open(runs, "toy", "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(row string) *result.Cell {
+		return &result.Cell{
+			Experiment: "toy", Profile: "full", ID: result.ID{Data: "toy1d", Method: "m", Row: row, Hash: "h"},
+			Settings: fmt.Appendf(nil, `[2,"toy1d","x",0,{},{},{},"m",{"row":%q},"",0]`, row), Scores: map[string]result.Scores{"": {"NLL": 1}},
+		}
+	}
+	refused, busy, damaged := of("LLA"), of("ELLA 5"), of("LLA Diag")
+	add := func(cells ...*result.Cell) string {
+		plan := result.Plan{Experiment: "toy", Profile: "full", Data: []string{"toy1d"}}
+		for _, c := range cells {
+			if err := f.Write(c); err != nil {
+				t.Fatal(err)
+			}
+			plan.Cells = append(plan.Cells, c.ID)
+		}
+		if err := f.Expect(plan); err != nil {
+			t.Fatal(err)
+		}
+		if cells[0].Refused != "" {
+			if err := os.WriteFile(filepath.Join(string(f), "cells", damaged.Name()+".json"), []byte("{"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var warnings bytes.Buffer
+		if err := publish(root, runs, &warnings); err != nil {
+			t.Fatal(err)
+		}
+		return warnings.String()
+	}
+	if got := add(refused, busy, damaged); got != "" {
+		t.Errorf("warnings %q", got)
+	}
+	refused.Refused, refused.Scores, refused.Limit = "no memory", nil, result.Busy
+	busy.HyperRefused, busy.Scores, busy.Limit = "no memory", map[string]result.Scores{"": {"NLL": 2}}, result.Busy
+	if got := add(refused, busy, damaged); !strings.Contains(got, damaged.Name()) || strings.Count(got, "\n") != 1 {
+		t.Errorf("warnings %q", got)
+	}
+	cells, err := result.ReadLines("toy", bytes.NewReader(content(t, filepath.Join(dir, "toy.jsonl"))))
+	if err != nil || len(cells) != 3 {
+		t.Fatalf("%d cells, error %v", len(cells), err)
+	}
+	for _, c := range cells {
+		if c.Scores[""]["NLL"] != 1 {
+			t.Errorf("cell %+v", c)
+		}
 	}
 }

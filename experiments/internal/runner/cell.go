@@ -29,6 +29,9 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	if err != nil {
 		return nil, err
 	}
+	if !begun(r.checkpoint(c)) {
+		spent = result.Cost{} // on a fit that is made anew
+	}
 	cell := &result.Cell{Experiment: r.spec.Name, Profile: r.spec.Profile, ID: c.ID}
 	meter := result.StartMeter()
 	m, err := r.fit(ctx, p, c, cell)
@@ -77,6 +80,12 @@ func (r *runner) refusal(err error) (limit int64, ok bool) {
 
 // checkpoint is the file of a cell's unfinished fit.
 func (r *runner) checkpoint(c plan) string { return r.folder.Work(c.Name() + ".checkpoint") }
+
+// begun reports whether there is a checkpoint from which a training or a fit goes on.
+func begun(checkpoint string) bool {
+	_, err := os.Stat(checkpoint)
+	return err == nil
+}
 
 // resumed makes a training or a fit that goes on from a checkpoint. It begins anew where the
 // checkpoint is damaged or an older version of the program has written it.

@@ -87,6 +87,9 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 	if err != nil {
 		return err
 	}
+	if !begun(checkpoint) {
+		before = result.Cost{} // of a training that is made anew
+	}
 	p.model, err = resumed(checkpoint, func() (*valla.Model, error) {
 		o, err := r.trainOptions(p, g, checkpoint)
 		if err != nil {

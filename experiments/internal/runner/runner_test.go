@@ -171,6 +171,28 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A fit that begins anew after an interruption costs what it costs now; the cost so far counts where a checkpoint keeps what it was for.
+func TestInterruptedWithoutCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir)
+	text := `{name: small, data: boston, network: {hidden: [8]}, map: {iterations: 5}, methods: [{method: lla}]}`
+	o := Options{Data: dir, Dir: filepath.Join(dir, "runs")}
+	cells, _ := run(t, open(t, text), o)
+	id := cells["LLA 0"].ID
+	o.Dir = filepath.Join(dir, "interrupted")
+	f, err := result.Open(o.Dir, "small", "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Interrupt(id, result.Cost{Wall: 1e6, CPU: 1e6, Runs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	cells, _ = run(t, open(t, text), o)
+	if got := cells["LLA 0"].Fit; got.Runs != 1 || got.CPU > 1e5 {
+		t.Errorf("cost %+v", got)
+	}
+}
+
 // A method that needs too much memory leaves a cell that says so, and the others are
 // computed.
 func TestRefused(t *testing.T) {

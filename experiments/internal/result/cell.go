@@ -95,7 +95,7 @@ type Cell struct {
 	Limit int64 `json:"limit,omitempty"`
 
 	// Scores holds the scores on the test rows by kind. Class probabilities are of the kinds
-	// probit and mc; regression has the one kind "".
+	// probit and mc, or of the kind own; regression has the one kind "".
 	Scores map[string]Scores `json:"scores,omitempty"`
 	N      int               `json:"n,omitempty"` // test rows
 	Facts  Facts             `json:"facts"`       // what the fit found
@@ -151,7 +151,7 @@ type Curves struct {
 	Band      *Band     `json:"band,omitempty"`        // for one input alone
 	Rotations []Turned  `json:"rotations,omitempty"`   // one for each angle
 	Corrupted []Corrupt `json:"corrupted,omitempty"`   // one for each corruption and severity
-	Reliable  []XY      `json:"reliability,omitempty"` // confidence and accuracy of 15 bins, probit
+	Reliable  []XY      `json:"reliability,omitempty"` // confidence and accuracy of 15 bins, probit or own
 	Entropy   *Entropy  `json:"entropy,omitempty"`     // for images alone
 }
 
@@ -218,7 +218,7 @@ type XY struct {
 	Y float64 `json:"y"` // vertical
 }
 
-// Entropy holds histograms of the predictive entropy in nats, of probit probabilities. The
+// Entropy holds histograms of the predictive entropy in nats, of probit or own probabilities. The
 // bins are equal and divide the range from 0 to Max; their heights are densities.
 type Entropy struct {
 	Max float64   `json:"max"`           // end of the last bin, in nats

@@ -25,12 +25,9 @@ import (
 // cell computes, keeps and returns one cell.
 func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, error) {
 	fail := func(err error) error { return fmt.Errorf("%s: %s, seed %d: %w", c.Data, c.Row, c.Seed, err) }
-	spent, err := r.folder.Spent(c.ID)
+	spent, err := r.spent(c)
 	if err != nil {
 		return nil, err
-	}
-	if !begun(r.checkpoint(c)) {
-		spent = result.Cost{} // on a fit that is made anew
 	}
 	cell := &result.Cell{Experiment: r.spec.Name, Profile: r.spec.Profile, ID: c.ID}
 	meter := result.StartMeter()
@@ -80,6 +77,14 @@ func (r *runner) refusal(err error) (limit int64, ok bool) {
 
 // checkpoint is the file of a cell's unfinished fit.
 func (r *runner) checkpoint(c plan) string { return r.folder.Work(c.Name() + ".checkpoint") }
+
+// spent returns the cost so far of a fit that goes on from a checkpoint.
+func (r *runner) spent(c plan) (result.Cost, error) {
+	if !begun(r.checkpoint(c)) {
+		return result.Cost{}, nil
+	}
+	return r.folder.Spent(c.ID)
+}
 
 // begun reports whether there is a checkpoint from which a training or a fit goes on.
 func begun(checkpoint string) bool {

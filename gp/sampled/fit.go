@@ -219,7 +219,8 @@ func (f *fitting) evaluate(ctx context.Context, iteration int) (float64, error) 
 	}
 	switch {
 	case k == f.solves():
-		return f.numbers.Lambda, f.maximise(ctx, samples)
+		err := f.maximise(ctx, samples)
+		return f.numbers.Lambda, err
 	case f.s.Solver == solverSGD:
 		return f.descend(ctx, samples, k)
 	}

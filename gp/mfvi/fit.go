@@ -102,13 +102,12 @@ func (f *fitting) write(b *graph.Builder, x, y *graph.Node) step {
 	if b.Err() != nil {
 		return step{}
 	}
-	c := out.Shape()[out.Dims()-1]
 	s := step{noises: w.noises}
 	s.Updates, s.Feed = f.means.Own(updates), func(batches train.Feed) train.Feed { return feed{batches, w.noises, drawn(f.r.Seed)} }
 	for _, n := range w.noises {
 		s.Leaves = append(s.Leaves, n.node)
 	}
-	s.data = b.Neg(b.Mean(f.lik.DataTerm(b, y, out, b.Fill(0, x.Shape()[0], c), 1)))
+	s.data = b.Neg(b.Mean(f.lik.LogDensityNode(b, y, out)))
 	s.Loss = b.Add(s.data, b.Scale(w.kl(f.p.Net.Params(), f.s.PriorStd), 1/float64(f.p.All())))
 	return s
 }
@@ -146,7 +145,7 @@ func (f *fitting) held(ctx context.Context) (gp.Gaussian, error) {
 func (f *fitting) fitted(_ context.Context, record gp.Record) (*gp.Fitted, error) {
 	q := &posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), outputs: f.p.Outputs(), classes: likelihood.IsClass(f.lik),
-		means: f.means, stds: f.stds, samples: f.s.Samples, seed: f.r.Seed,
+		means: f.means, stds: f.stds, samples: f.s.Samples, seed: f.r.Seed, limit: f.r.Limit(),
 	}
 	if f.stds == nil {
 		q.samples = 1

@@ -1,15 +1,18 @@
 package mfvi
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
@@ -194,6 +197,35 @@ func TestSameMean(t *testing.T) {
 	}
 }
 
+// TestLossOfModels: without noise the data part of the loss is the mean negative log density of each observation model.
+func TestLossOfModels(t *testing.T) {
+	for _, p := range small.Must(t, gptest.ModelProblems) {
+		n, width, dt := p.Train.N(), p.Train.Y.Shape()[1], p.Dtype()
+		c, err := Settings{Estimator: none, BatchSize: n}.complete(p.Problem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := graph.NewBuilder(dt)
+		s := newFitting(p.Problem, gp.Run{}, c).write(b, b.Const("x", graph.Floats(p.Train.X), p.Train.X.Shape()...), b.Const("y", graph.Floats(p.Train.Y), n, width))
+		program, err := graph.Compile(b, []*graph.Node{s.data}, graph.Options{})
+		if err == nil {
+			err = program.Run()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		mean, err := gp.Point{Net: p.Net, Dtype: dt}.Mean(t.Context(), p.Train.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, y, want := mean.Float64s(), graph.Floats(p.Train.Y), 0.0
+		for i := range n {
+			want -= p.Likelihood.LogDensity(y[i*width:(i+1)*width], f[i*len(f)/n:(i+1)*len(f)/n]) / float64(n)
+		}
+		fixture.Close(t, p.Name, []float64{program.Scalar(s.data)}, []float64{want}, 40*dense.Epsilon(dt))
+	}
+}
+
 // TestControl: training without noise equals the network's training by SGD with the prior's weight
 // decay, running statistics included.
 func TestControl(t *testing.T) {
@@ -287,5 +319,30 @@ func TestDrawsAreFunctions(t *testing.T) {
 				t.Errorf("covariance %g of an input with itself, want %g", v[i*2*c+c+j], want)
 			}
 		}
+	}
+}
+
+// TestJointMemory: a joint covariance beyond the limit, with the outputs of all draws, is refused, and so is the network.
+func TestJointMemory(t *testing.T) {
+	p := images(t, 4)
+	f := newFitting(p, gp.Run{}, Settings{Estimator: flipout, LogStd: -2, Samples: 5, LogStdRate: new(1e-3), PriorStd: 1})
+	q, refused := fitted(t, f).Posterior.(*posterior), (*graph.MemoryError)(nil)
+	n := int64(4 * p.Outputs())
+	q.limit = 8 * n * (n + 5)
+	if _, _, err := q.Joint(t.Context(), p.Train.X); !errors.As(err, &refused) {
+		t.Errorf("a network in %d bytes: error %v", q.limit, err)
+	}
+	limit := q.limit
+	q.limit = gp.Run{}.Limit()
+	if err := q.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	q.limit = limit
+	if _, _, err := q.Joint(t.Context(), p.Train.X); err != nil {
+		t.Errorf("a joint covariance at the limit: %v", err)
+	}
+	q.limit--
+	if _, _, err := q.Joint(t.Context(), p.Train.X); !errors.As(err, &refused) || refused.Need != limit {
+		t.Errorf("a joint covariance beyond the limit: error %v", err)
 	}
 }

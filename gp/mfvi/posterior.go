@@ -2,7 +2,6 @@ package mfvi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,6 +30,7 @@ type posterior struct {
 	stds    []*graph.Param             // ψ; nil for weights that are certain
 	samples int                        // K
 	seed    uint64                     // of the draws
+	limit   int64                      // bytes of joint predictions
 	noise   func(k int) func() float64 // ε of draw k, one after the other; nil: by the seed
 
 	mu    sync.Mutex        // guards what follows
@@ -55,9 +55,6 @@ func (p *posterior) OwnMean() string {
 	}
 	return fmt.Sprintf("Predictions are means over %d draws of weights that were trained further, not the network's.", p.samples)
 }
-
-// Samples returns K.
-func (p *posterior) Samples() int { return p.samples }
 
 // dtype is the element type of the weights.
 func (p *posterior) dtype() tensor.Dtype { return p.means.Params()[0].Value.Dtype() }
@@ -110,9 +107,11 @@ func (p *posterior) prepare() (err error) {
 		return nil
 	}
 	p.run = p.drawn()
-	b := graph.NewBuilder(p.dtype())
-	x := b.Input("x", append([]int{predictBatch}, p.input...)...)
-	p.batch, err = graph.NewBatched(b, x, p.run.Forward(b, x))
+	p.batch, err = graph.NewBatchedWithin("the network", predictBatch, p.limit, func(size int) (graph.Pass, error) {
+		b := graph.NewBuilder(p.dtype())
+		x := b.Input("x", append([]int{size}, p.input...)...)
+		return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{p.run.Forward(b, x)}}, b.Err()
+	})
 	return err
 }
 
@@ -120,9 +119,6 @@ func (p *posterior) prepare() (err error) {
 func (p *posterior) each(ctx context.Context, x *tensor.Dense, f func(k int, out []float64)) error {
 	if err := p.prepare(); err != nil {
 		return err
-	}
-	if x.Dims() > 0 && x.Shape()[0] < 1 {
-		return errors.New("0 inputs, expected at least one")
 	}
 	out := make([]float64, 0, p.outputs)
 	for k := range p.samples {
@@ -177,16 +173,29 @@ func (p *posterior) take(l *gp.Gaussian, room, out []float64, k int) {
 }
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance [N·C, N·C]
-// over the draws.
+// over the draws. It returns a *graph.MemoryError where these exceed the limit.
 func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []float64 // [K, N·C]
-	if err := p.each(ctx, x, func(_ int, out []float64) { all = append(all, out...) }); err != nil {
+	if err = dense.CheckRows(x); err == nil {
+		mean, cov, err = p.joint(ctx, x)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("mfvi: joint prediction: %w", err)
 	}
-	k := p.samples
-	n := len(all) / k
+	return mean, cov, nil
+}
+
+// joint is Joint, for one caller at a time.
+func (p *posterior) joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+	n, k := x.Shape()[0]*p.outputs, p.samples
+	if need := 8 * int64(n) * int64(n+k); need > p.limit {
+		return nil, nil, &graph.MemoryError{What: "the joint covariance", Need: need, Limit: p.limit}
+	}
+	all := make([]float64, 0, k*n) // [K, N·C]
+	if err := p.each(ctx, x, func(_ int, out []float64) { all = append(all, out...) }); err != nil {
+		return nil, nil, err
+	}
 	m, q := make([]float64, n), make([]float64, n*n)
 	for row := range slices.Chunk(all, n) {
 		kernel.Axpy(1/float64(k), row, m)

@@ -54,7 +54,7 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 	if err != nil {
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
-	p := &posterior{net: net, input: h.Inputs, outputs: h.Outputs, classes: likelihood.IsClass(l), means: layers.NewCopy(net), samples: h.Samples, seed: h.Seed}
+	p := &posterior{net: net, input: h.Inputs, outputs: h.Outputs, classes: likelihood.IsClass(l), means: layers.NewCopy(net), samples: h.Samples, seed: h.Seed, limit: gp.Run{}.Limit()}
 	if !h.Certain {
 		p.stds = layers.NewCopy(net).Params()
 	}
@@ -71,24 +71,15 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 
 // overwrite overwrites arrays by those in a file.
 func overwrite(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) error {
-	n := 0
-	for _, p := range to {
-		n += p.Value.Shape().TotalSize()
-	}
+	n := len(steps.Flat(to))
 	if n == 0 {
 		return nil
 	}
 	all, err := saved.Array(name, dt, n)
-	if err != nil {
-		return err
+	if err == nil {
+		steps.Unflat(to, graph.Floats(all))
 	}
-	v := graph.Floats(all)
-	for _, p := range to {
-		size := p.Value.Shape().TotalSize()
-		tensor.Copy(p.Value, graph.Convert(dense.Of(v[:size], p.Value.Shape()...), dt))
-		v = v[size:]
-	}
-	return nil
+	return err
 }
 
 // maxSamples bounds the draws of a file.

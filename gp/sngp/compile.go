@@ -17,25 +17,25 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	b := graph.NewBuilder(p.net.dt)
 	x := b.Input("x", r.Input()...)
-	f, err := graph.NewBatchWithin(r.Limit, b, x, p.write(b, x)...)
+	own := gp.Numbers(r.Size, p.head.Size()) + p.scratchBytes(r.Size)
+	f, err := graph.NewBatchWithin(r.Beside(own).Limit, b, x, p.write(b, x)...)
 	if err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}
-	return &compiled{p: p, latent: f, scratch: p.scratch(r.Size), phi: make([]float64, 0, r.Size*p.head.Size())}, nil
+	return &compiled{p: p, own: own, latent: f, scratch: p.scratch(r.Size), phi: make([]float64, 0, r.Size*p.head.Size())}, nil
 }
 
 // compiled is the gp.Compiled of a posterior.
 type compiled struct {
 	p       *posterior   // whose predictions these are
+	own     int64        // bytes of what follows latent
 	latent  *graph.Batch // features and values
 	phi     []float64    // [n,m]
 	scratch              // workspace
 }
 
 // Bytes implements gp.Compiled.
-func (c *compiled) Bytes() int64 {
-	return int64(c.latent.Bytes() + 8*(cap(c.phi)+len(c.roots)+len(c.link)+len(c.draws)))
-}
+func (c *compiled) Bytes() int64 { return int64(c.latent.Bytes()) + c.own }
 
 // Predict implements gp.Compiled.
 func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {

@@ -72,9 +72,6 @@ func (f *fitting) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if net.output != f.p.Outputs() {
-		return fmt.Errorf("sngp: the network has %d outputs, the targets need %d", net.output, f.p.Outputs())
-	}
 	f.raw = layers.NewCopy(net.hidden)
 	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), limit: f.r.Limit() / 4}
 	f.post.cov = &covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
@@ -134,7 +131,7 @@ func (f *fitting) refresh() error {
 func (f *fitting) startHead(ctx context.Context) error {
 	net, m := f.post.net, f.s.Features
 	rng := rand.New(rand.NewPCG(f.r.Seed, headStream))
-	w := frequencies(net.units, m, f.s.Draws == drawsGaussian, 1, rng)
+	w := frequencies(net.units, m, f.s.Draws == drawsGaussian, rng)
 	h := newHead(w, phases(m, rng), net.units, net.output, f.s.FeatureScale, net.dt)
 	if f.s.LayerNorm {
 		h.Normalise()

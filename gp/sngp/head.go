@@ -3,6 +3,7 @@ package sngp
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -46,15 +47,7 @@ func newHead(w, phase []float64, units, outputs int, scale float64, dt tensor.Dt
 func (h *head) Normalise() {
 	units, dt := h.W.Value.Shape()[0], h.W.Value.Dtype()
 	h.Shift = graph.NewParam(nameShift, make([]float64, units), dt, units)
-	h.Gain = graph.NewParam(nameGain, fill(1, units), dt, units)
-}
-
-func fill(v float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
+	h.Gain = graph.NewParam(nameGain, slices.Repeat([]float64{1}, units), dt, units)
 }
 
 // Size is m.
@@ -147,12 +140,11 @@ func gramSchmidt(n int, a []float64) []float64 {
 }
 
 // frequencies draws the frequencies [H,m] of m features, Gaussian or orthogonal.
-func frequencies(units, m int, gaussian bool, scale float64, rng *rand.Rand) []float64 {
+func frequencies(units, m int, gaussian bool, rng *rand.Rand) []float64 {
 	w := normals(units*m, rng)
 	if !gaussian {
 		blocks := (m + units - 1) / units
 		w = orthogonal(units, m, normals(blocks*units*units, rng), w)
 	}
-	kernel.Scale(w, 1/scale, w)
 	return w
 }

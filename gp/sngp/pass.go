@@ -142,7 +142,7 @@ func (f *fitting) chooseLambda(ctx context.Context) error {
 	var cov, probs []float64
 	f.s.Lambda = new(paperLambda)
 	return f.post.each(ctx, f.p.Validation.X, func(first int, phi, values []float64) error {
-		cov, probs = grown(cov[:0], len(values)*c), grown(probs[:0], len(values))
+		cov, probs = dense.Resized(cov, len(values)*c), dense.Resized(probs, len(values))
 		f.post.cov.fill(cov, phi, scratch.roots)
 		for i := range nll {
 			probabilities{Link: linkMeanField, Lambda: lambda(i)}.fill(probs, values, cov, nil, nil, c)

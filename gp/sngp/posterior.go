@@ -97,9 +97,6 @@ func (p *posterior) each(ctx context.Context, x *tensor.Dense, visit func(first 
 	})
 }
 
-// grown returns v with n more elements.
-func grown(v []float64, n int) []float64 { return append(v, make([]float64, n)...) }
-
 // scratch is the workspace of predictions.
 type scratch struct{ roots, link, draws []float64 }
 
@@ -111,6 +108,16 @@ func (p *posterior) scratch(n int) scratch {
 		s.draws = p.probs.draws(c)
 	}
 	return s
+}
+
+// scratchBytes is the memory of scratch.
+func (p *posterior) scratchBytes(n int) int64 {
+	c := p.cov.Outputs
+	bytes := p.cov.workspaceBytes(n) + gp.Numbers(c, c+1)
+	if p.probs != nil && p.probs.Link == linkSamples {
+		bytes += gp.Numbers(p.probs.Samples, c)
+	}
+	return bytes
 }
 
 // Joint implements gp.JointPosterior. Time and memory grow with the square of N·C.

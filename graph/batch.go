@@ -31,6 +31,7 @@ func NewBatchWithin(limit int64, b *Builder, x *Node, outputs ...*Node) (*Batch,
 		if err != nil {
 			return nil, err
 		}
+		need += x.Shape().TotalSize() * int(x.Dtype().Size())
 		if int64(need) > limit {
 			return nil, &MemoryError{What: fmt.Sprintf("a prediction of %d examples", x.Shape()[0]), Need: int64(need), Limit: limit}
 		}

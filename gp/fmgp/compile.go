@@ -23,6 +23,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	k := p.layer.Kernel
 	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, r.Size*k.Width()), marginal: r.Marginal}
+	r = r.Beside(gp.Numbers(len(c.u)))
 	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
 	x := b.Input("x", r.Input()...)
 	var err error

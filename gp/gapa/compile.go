@@ -18,11 +18,12 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	f, err := graph.NewBatchWithin(r.Limit, pass.Builder, pass.X, pass.Outputs...)
+	remains := newRemains(p.memory, 1)
+	f, err := graph.NewBatchWithin(r.Beside(remains.bytes()).Limit, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	return &compiled{p: p, f: f, remains: newRemains(p.memory, 1)}, nil
+	return &compiled{p: p, f: f, remains: remains}, nil
 }
 
 // compiled is the gp.Compiled of a posterior.
@@ -33,10 +34,7 @@ type compiled struct {
 }
 
 // Bytes implements gp.Compiled.
-func (c *compiled) Bytes() int64 {
-	k, d := int64(c.remains.search.k), int64(c.remains.d)
-	return int64(c.f.Bytes()) + 8*(k*(k+d)+searchRows*min(searchPoints, int64(c.remains.search.m)))
-}
+func (c *compiled) Bytes() int64 { return int64(c.f.Bytes()) + c.remains.bytes() }
 
 // Predict implements gp.Compiled.
 func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {

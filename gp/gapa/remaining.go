@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -50,6 +51,12 @@ func newRemains(m *memory, threads int) *remains {
 		r.search.index, r.search.k, r.search.visit = m.centres.index, 1, r.central
 	}
 	return r
+}
+
+// bytes is the memory of a thread beside the rows.
+func (r *remains) bytes() int64 {
+	k := r.search.k
+	return gp.Numbers(k, k+r.d) + gp.Numbers(searchRows, min(searchPoints, r.search.m))
 }
 
 // at returns what memory.remaining returns. The next call of at overwrites this slice.

@@ -29,10 +29,25 @@ func (p *probe) compiled() error {
 			return err
 		}
 	}
-	if _, err := p.Posterior.Compile(gp.Request{Shape: p.X.Shape()[1:], Size: 1, Limit: 1, Marginal: p.marginal}); !errors.As(err, new(*graph.MemoryError)) {
-		return fmt.Errorf("compiled within 1 byte of memory: error %v, expected a *graph.MemoryError", err)
+	return errors.Join(p.within(1), p.within(p.n), p.compiledAllocations(x))
+}
+
+// within: what a posterior compiles to for so many inputs holds at most the limit, or is a *graph.MemoryError.
+func (p *probe) within(size int) error {
+	ask := gp.Request{Shape: p.X.Shape()[1:], Size: size, Marginal: p.marginal}
+	c, err := p.Posterior.Compile(ask)
+	if err != nil {
+		return err
 	}
-	return p.compiledAllocations(x)
+	for _, ask.Limit = range []int64{1, c.Bytes() / 2, c.Bytes() - 1} {
+		if c, err = p.Posterior.Compile(ask); errors.As(err, new(*graph.MemoryError)) {
+			continue
+		}
+		if err != nil || ask.Limit == 1 || c.Bytes() > ask.Limit {
+			return fmt.Errorf("compiled for %d inputs within %d bytes of memory: error %v, expected a *graph.MemoryError", size, ask.Limit, err)
+		}
+	}
+	return nil
 }
 
 // sameCompiled compares the predictions of c, n inputs at a time, with an engine's predictions.

@@ -35,7 +35,7 @@ type compiledLine struct {
 	kept []float64
 }
 
-func (c *compiledLine) Bytes() int64 { return 0 }
+func (c *compiledLine) Bytes() int64 { return 8 * int64(outputs*(1+c.l.is("beyond the limit"))) }
 
 func (c *compiledLine) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	l, n := c.l, len(x)/2

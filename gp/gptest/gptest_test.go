@@ -144,7 +144,7 @@ func TestFlaws(t *testing.T) {
 		"own mean without one": "mean is the network's output", "probabilities add up to more": "probabilities",
 		"probabilities drift":   "repeatable",
 		"other variances alone": "variances alone",
-		"compiled garbage":      "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
+		"compiled garbage":      "compiled", "compiled for many": "compiled", "compiles without memory": "compiled", "beyond the limit": "compiled",
 	} {
 		c := newLine(flaw).testCase()
 		var broken []string

@@ -20,7 +20,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	need := int64(layers.Count(p.net)) * int64(p.dtype().Size())
+	need := int64(layers.Count(p.net))*int64(p.dtype().Size()) + gp.Numbers(r.Size+1, p.outputs)
 	if p.draws == nil {
 		need += drawBytes(p.net, p.samples)
 	}
@@ -69,11 +69,11 @@ type compiled struct {
 	weights   []*tensor.Dense // of run
 	f         *graph.Batch    // run, compiled
 	room, out []float64       // workspace [C], and outputs of a draw [n,C]
-	bytes     int64           // of weights
+	bytes     int64           // of all but f
 }
 
 // Bytes implements gp.Compiled.
-func (c *compiled) Bytes() int64 { return c.bytes + int64(c.f.Bytes()) + 8*int64(len(c.out)) }
+func (c *compiled) Bytes() int64 { return c.bytes + int64(c.f.Bytes()) }
 
 // Predict implements gp.Compiled.
 func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {

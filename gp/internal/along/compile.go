@@ -21,14 +21,18 @@ func (p *Posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	f, err := graph.NewBatchWithin(r.Limit, pass.Builder, pass.X, pass.Outputs...)
+	features := pass.Outputs[1].Shape().TotalSize()
+	own := gp.Numbers(features)
+	if p.Root != nil {
+		own *= 2
+	}
+	f, err := graph.NewBatchWithin(r.Beside(own).Limit, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	features := make([]float64, pass.Outputs[1].Shape().TotalSize())
-	c := &compiled{p: p, f: f, phi: features, marginal: r.Marginal}
+	c := &compiled{p: p, f: f, phi: make([]float64, features), marginal: r.Marginal}
 	if p.Root != nil {
-		c.w = make([]float64, len(features))
+		c.w = make([]float64, features)
 	}
 	return c, nil
 }

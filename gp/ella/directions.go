@@ -102,7 +102,7 @@ func (r *reverse) compile() error {
 // block of points in each direction.
 func directions(ctx context.Context, net layers.Network, p points, s spectrum, limit int64, tell func(done, total int)) (*tensor.Dense, error) {
 	k := len(s.values)
-	v := tensor.New(tensor.Of(p.z.Dtype()), tensor.WithShape(k, width(net)))
+	v := tensor.New(tensor.Of(p.z.Dtype()), tensor.WithShape(k, layers.Count(net)))
 	r, err := halved("the directions", p.n(), limit-dense.Bytes(v), func(size int) (*reverse, int64, error) { return planReverse(net, p, size) })
 	if err == nil {
 		err = r.compile()
@@ -131,15 +131,6 @@ func directions(ctx context.Context, net layers.Network, p points, s spectrum, l
 		done = first + r.size
 	}
 	return v, nil
-}
-
-// width is P, the number of a network's weights.
-func width(net layers.Network) int {
-	n := 0
-	for _, p := range net.Params() {
-		n += p.Value.Shape().TotalSize()
-	}
-	return n
 }
 
 // add adds to row i of v [K,P] the weighted gradients of one output of each input.

@@ -82,9 +82,6 @@ type state struct {
 // start finds the directions and computes the features of the validation rows.
 func (f *fitting) start(ctx context.Context, at points) error {
 	f.points = at
-	if err := checkOutputs(f.p); err != nil {
-		return err
-	}
 	m := at.n()
 	k, err := kernelOf(ctx, f.p.Net, at, f.limit-eigen.LargestBytes(m, min(m, f.s.Rank)), f.tell(unitKernel))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/layertest"
 	"gorgonia.org/tensor"
 )
@@ -97,9 +98,9 @@ func TestFixtureNystroem(t *testing.T) {
 		fixture.Close(t, "U", signed(b.spectrum.u, s), f.Floats(t, "U"), tol)
 		fixture.Close(t, "phi_X", signed(featuresOf(t, b.features, f.p.Train.X), s), f.Floats(t, "phi_X"), tol)
 		fixture.Close(t, "phi_Xt", signed(featuresOf(t, b.features, f.Dense(t, "Xt")), s), f.Floats(t, "phi_Xt"), tol)
-		want := make([]float64, k*width(f.p.Net)) // v of the fixture is [P,K]
+		want := make([]float64, k*layers.Count(f.p.Net)) // v of the fixture is [P,K]
 		for i, v := range f.Floats(t, "v") {
-			want[i%k*width(f.p.Net)+i/k] = v * s[i%k]
+			want[i%k*layers.Count(f.p.Net)+i/k] = v * s[i%k]
 		}
 		fixture.Close(t, "v", b.v.Float64s(), layertest.Columns(t, f.p.Net, want), tol)
 	})
@@ -257,7 +258,7 @@ func TestFixtureLimits(t *testing.T) {
 func missing(t *testing.T, p gp.Problem, q *posterior, x *tensor.Dense) []float64 {
 	c, j, phi := p.Outputs(), jacobianOf(t, p.Net, x), featuresOf(t, q.Features, x)
 	n := x.Shape()[0] * c
-	all := product(n, n, width(p.Net), j, j)
+	all := product(n, n, layers.Count(p.Net), j, j)
 	for i, v := range product(n, n, q.Rank(), phi, phi) {
 		all[i] = q.prior * q.prior * (all[i] - v)
 	}

@@ -66,7 +66,7 @@ func jacobianOf(t testing.TB, net layers.Network, x *tensor.Dense) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(x.Dtype())
 	rows := jacobian.NTK{Net: net, Dense: true}.Rows(b, small.Given(b, "x", x))
-	n, p, at := rows[0].Shape()[0], width(net), 0
+	n, p, at := rows[0].Shape()[0], layers.Count(net), 0
 	out := make([]float64, n*p)
 	for k, v := range small.Values(t, b, rows...) {
 		w := rows[k].Shape()[1]

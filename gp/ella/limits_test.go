@@ -88,10 +88,10 @@ func solved(t *testing.T, kxz, a *mat.Dense) *mat.Dense {
 func jacobians(t *testing.T, p gp.Problem, x *tensor.Dense, at points) (train, probe, z *mat.Dense) {
 	matrix := func(x *tensor.Dense) *mat.Dense {
 		v := jacobianOf(t, p.Net, x)
-		return mat.NewDense(len(v)/width(p.Net), width(p.Net), v)
+		return mat.NewDense(len(v)/layers.Count(p.Net), layers.Count(p.Net), v)
 	}
 	all := matrix(at.z)
-	z = mat.NewDense(at.n(), width(p.Net), nil)
+	z = mat.NewDense(at.n(), layers.Count(p.Net), nil)
 	for i, c := range at.output {
 		z.SetRow(i, all.RawRowView(i*at.outputs+c))
 	}
@@ -157,7 +157,7 @@ func TestIsLLAAtTrainingInputs(t *testing.T) {
 func lla(t *testing.T, p gp.Problem, s Settings, train, at *mat.Dense) *mat.Dense {
 	var h mat.Dense
 	h.Product(train.T(), curvatures(t, p, s), train)
-	for i := range width(p.Net) {
+	for i := range layers.Count(p.Net) {
 		h.Set(i, i, h.At(i, i)+1/(s.PriorStd*s.PriorStd))
 	}
 	return solved(t, at, &h)
@@ -188,8 +188,8 @@ func TestOrderOfPoints(t *testing.T) {
 	fixture.Close(t, "points in another order", got, want, 1e-9)
 
 	v := slices.Clone(q.V.Float64s())
-	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	turned := &posterior{Posterior: inDirections(p.Net, q.Input, dense.Of(v, 5, width(p.Net)), q.Limit), g: slices.Clone(q.g), prior: q.prior, share: q.share}
+	kernel.Neg(v[:layers.Count(p.Net)], v[:layers.Count(p.Net)])
+	turned := &posterior{Posterior: inDirections(p.Net, q.Input, dense.Of(v, 5, layers.Count(p.Net)), q.Limit), g: slices.Clone(q.g), prior: q.prior, share: q.share}
 	for i := 1; i < 5; i++ {
 		turned.g[i] *= -1
 		turned.g[5*i] *= -1
@@ -208,7 +208,7 @@ func TestDirections(t *testing.T) {
 		p := small.Problem(t, 6, dt, 25, 8, 2, false)
 		at := allPairs(p)
 		f := begun(t, p, Settings{PriorStd: 1, NoiseStd: 0.3, Rank: 6}, at)
-		n, v := width(p.Net), graph.Floats(f.v)
+		n, v := layers.Count(p.Net), graph.Floats(f.v)
 		eye := make([]float64, 36)
 		for i := range 6 {
 			eye[7*i] = 1

@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -41,7 +42,7 @@ func TestBlocks(t *testing.T) {
 		points := at.draw(p.Problem, 1)
 		j := jacobianOf(t, p.Net, points.z)
 		var rows []float64
-		n := width(p.Net)
+		n := layers.Count(p.Net)
 		for i, c := range points.output {
 			r := i*points.outputs + c
 			rows = append(rows, j[r*n:(r+1)*n]...)

@@ -47,7 +47,7 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, fmt.Errorf("ella: %w", err)
 	}
-	v, err := s.Array(nameV, dt, h.Rank, width(net))
+	v, err := s.Array(nameV, dt, h.Rank, layers.Count(net))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (h *header) check(net layers.Network) (tensor.Dtype, error) {
 	switch {
 	case err != nil:
 		return dt, err
-	case h.Points < 1 || h.Rank < 1 || h.Rank > min(h.Points, width(net)):
+	case h.Points < 1 || h.Rank < 1 || h.Rank > min(h.Points, layers.Count(net)):
 		return dt, fmt.Errorf("%d directions of %d points, expected at least 1, and at most as many as there are points and weights", h.Rank, h.Points)
 	case !(h.Share > 0 && h.Share <= 1):
 		return dt, fmt.Errorf("a share %g of the rows, expected a number above 0, at most 1", h.Share)

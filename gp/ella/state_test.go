@@ -37,7 +37,7 @@ func saved(t *testing.T, dt tensor.Dtype) (gp.Problem, *posterior, *gptest.Saved
 func TestState(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p, q, m := saved(t, dt)
-		if v := m.Arrays[nameV]; v.Dtype() != dt || !v.Shape().Eq(tensor.Shape{4, width(p.Net)}) {
+		if v := m.Arrays[nameV]; v.Dtype() != dt || !v.Shape().Eq(tensor.Shape{4, layers.Count(p.Net)}) {
 			t.Errorf("v is %v of shape %v", v.Dtype(), v.Shape())
 		}
 		if g := m.Arrays[nameG]; g.Dtype() != tensor.Float64 || !g.Shape().Eq(tensor.Shape{4, 4}) {

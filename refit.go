@@ -18,7 +18,7 @@ import (
 // an error.
 //
 // The last Event of the returned model's history has the settings of the last fit of m with the settings of
-// the new record over them. It has no time, so that the same posterior gives the same model.
+// the new record over them, where nil takes a setting away. It has no time, so that the same posterior gives the same model.
 func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func(choose *gp.Examples) (*gp.Fitted, error)) (*Model, error) {
 	if m.Posterior == nil {
 		return nil, errors.New("the model has no posterior, expected one that was fitted to a sample of the rows")
@@ -36,6 +36,7 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 		all := map[string]any{}
 		maps.Copy(all, last.Settings)
 		maps.Copy(all, f.Record.Settings)
+		maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 		f.Record.Settings = all
 		if held == nil {
 			e.UsualSpread, e.Spreads, e.MAPLaws, e.MAPTemperature = last.UsualSpread, last.Spreads, last.MAPLaws, last.MAPTemperature

@@ -67,6 +67,21 @@ func TestRefitKeeps(t *testing.T) {
 	}
 }
 
+// TestRefitSettings: the settings of the new record go over those of the last fit, and nil takes one away.
+func TestRefitSettings(t *testing.T) {
+	m := fit(t, newTestClasses(t, tensor.Float64, 3), thirds(200, 1), FitOptions{Settings: &laplace.Settings{Structure: "diag", Hyper: "fixed", PriorStd: 0.3}})
+	out, err := m.Refit(t.Context(), nil, 1, func(*gp.Examples) (*gp.Fitted, error) {
+		return &gp.Fitted{Posterior: m.Posterior.Stored, Record: gp.Record{Settings: map[string]any{"hyper": "grid", "prior-std": nil}}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := out.History[len(out.History)-1].Settings
+	if _, there := got["prior-std"]; there || got["hyper"] != "grid" || got["structure"] != "diag" {
+		t.Errorf("settings %v", got)
+	}
+}
+
 // said returns laws as text.
 func said(t *testing.T, laws []law.Law) string {
 	t.Helper()

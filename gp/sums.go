@@ -27,6 +27,8 @@ type Sums interface {
 	Each(visit func(name string, v *[]float64, shape ...int) error) error
 	// Finish returns the posterior of n examples with these sums, and ends the use of the sums. held
 	// examples choose the standard deviations of the weights and of the noise as in a fit;
-	// without any the standard deviations of the fit to the sample stay.
+	// without any the standard deviations of the fit to the sample stay. The settings of the record
+	// are those that differ from the settings of the fit to the sample; nil stands for one that the
+	// posterior does not have any more.
 	Finish(ctx context.Context, n int, held *Examples) (*Fitted, error)
 }

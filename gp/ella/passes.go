@@ -3,6 +3,7 @@ package ella
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/go-valla/valla/gp"
@@ -52,7 +53,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if variance > 0 {
 		best.Noise = math.Sqrt(variance)
 	}
-	record := gp.Record{Rows: n}
+	record := gp.Record{Rows: n, Settings: map[string]any{"early-stopping": nil, "check-every": nil}}
 	if held != nil {
 		record.ValidationRows = held.N()
 		at, err := newHeldOut(ctx, s.Features, *held, s.lik, untold)
@@ -64,8 +65,9 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 			return nil, fmt.Errorf("ella: eigenvalues of G: %w", err)
 		}
 		of := gp.Problem{Likelihood: s.lik, Validation: held}
-		nll := 0.0
-		if best, nll, err = at.best(p, 1, gp.Candidates(of, gp.LogSpaced(0.01, 100, 21), 0)); err != nil {
+		grid, nll := gp.LogSpaced(0.01, 100, 21), 0.0
+		maps.Copy(record.Settings, map[string]any{"prior-grid": grid, "prior-std": nil, "noise-std": nil})
+		if best, nll, err = at.best(p, 1, gp.Candidates(of, grid, 0)); err != nil {
 			return nil, err
 		}
 		facts = append(facts, gp.Fact{Name: "validation NLL", Value: nll})

@@ -37,6 +37,10 @@ func TestPassesAreFit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				grid, searched := f.Record.Settings["prior-grid"].([]float64)
+				if std, gone := f.Record.Settings["prior-std"]; searched != search || search && (len(grid) != 21 || !gone || std != nil) {
+					t.Errorf("%s: settings %v", what, f.Record.Settings)
+				}
 				m, c := small.Moments(t, f.Posterior.(*posterior), probe)
 				fixture.Close(t, what+": mean", m, mean, 0)
 				fixture.Close(t, what+": covariance", c, cov, 1e-10)

@@ -80,12 +80,13 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if err != nil {
 		return nil, err
 	}
-	given := map[string]any{"hyper": hyperFixed}
+	given := map[string]any{"hyper": hyperFixed, "ascent-steps": nil, "ascent-rate": nil}
 	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
 	if held != nil {
-		given["hyper"] = hyperGrid
+		given["hyper"], given["prior-std"] = hyperGrid, nil
 		var noises []float64
 		if q.evidence.gaussian() { // the sums of another likelihood belong to one noise
+			given["noise-std"] = nil
 			noises = new(Settings).gridNoises(q.NoiseStd())
 		}
 		if q, _, err = q.gridSearch(ctx, held.X, held.Y, grid{NoiseStds: noises}); err != nil {

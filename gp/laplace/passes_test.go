@@ -74,6 +74,11 @@ func TestPassesSearch(t *testing.T) {
 	if got := f.Posterior.(*posterior); got.PriorStd() != want.PriorStd() || got.NoiseStd() != want.NoiseStd() || f.Record.ValidationRows != 10 {
 		t.Errorf("σ₀ %g and σ %g by %d rows, want %g and %g", got.PriorStd(), got.NoiseStd(), f.Record.ValidationRows, want.PriorStd(), want.NoiseStd())
 	}
+	for _, name := range []string{"prior-std", "noise-std"} {
+		if v, gone := f.Record.Settings[name]; !gone || v != nil {
+			t.Errorf("%s %v in the record, which the grid has replaced", name, v)
+		}
+	}
 }
 
 func TestPassesThatAreRefused(t *testing.T) {

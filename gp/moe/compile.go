@@ -119,7 +119,7 @@ func (c *compiled) label(x []float64, n int) error {
 	m := len(c.p.gate.means)
 	k := c.k[:n*m]
 	dense.Copy(k, out[0], 0)
-	if err := finite(k, m); err != nil {
+	if err := finite(k, 0, m); err != nil {
 		return err
 	}
 	c.p.gate.scoresInto(c.scores[:n*scores], k)

@@ -64,10 +64,13 @@ type fitting struct {
 	done int        // experts
 }
 
+// inRow reports whether there is a single number for each input, so that the experts have cells in a row.
+func (f *fitting) inRow() bool { return f.p.Train.X.Size() == f.p.Train.N() }
+
 // gate divides the rows.
 func (f *fitting) gate(ctx context.Context) (*gate, error) {
 	x := f.p.Train.X
-	if n := x.Shape()[0]; x.Size() == n {
+	if f.inRow() {
 		return newCells(graph.Floats(x), f.s.Experts), nil
 	}
 	points := gp.SampleRows(x, f.s.Points, rand.New(rand.NewPCG(f.r.Seed, pointStream)))
@@ -121,12 +124,17 @@ func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.run = nil
 	near := make([][]int, g.experts())
 	if !f.s.Alone {
 		near = g.neighbours()
 	}
 	rows := members(labels, near)
-	if err := f.fits(rows); err != nil {
+	sizes := make([]int, len(rows))
+	for e, own := range rows {
+		sizes[e] = len(own)
+	}
+	if err := f.fits(sizes); err != nil {
 		return nil, err
 	}
 	q := &posterior{net: f.p.Net, gate: g, input: f.p.Train.X.Shape()[1:].Clone(), outputs: f.p.Outputs(), asked: f.asked, experts: make([]gp.Stored, len(rows))}
@@ -134,7 +142,7 @@ func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.fitted(q, rows), nil
+	return f.fitted(q, sizes), nil
 }
 
 // members lists the rows of each expert: the rows with the label of the expert or of a neighbour.
@@ -148,23 +156,23 @@ func members(labels []int, near [][]int) [][]int {
 	return rows
 }
 
-// fits compares the memory of all experts with the limit: two matrices each, and what function
+// fits compares the memory of experts with so many rows each with the limit: two matrices each, and what function
 // space keeps of the Jacobian where the rows are fewer than the weights.
-func (f *fitting) fits(rows [][]int) error {
+func (f *fitting) fits(sizes []int) error {
 	kept, err := laplace.KeptOfExample(f.p.Net, f.p.Train.X.Shape()[1:], f.p.Outputs())
 	if err != nil {
 		return fmt.Errorf("moe: %w", err)
 	}
 	p, need := int64(layers.Count(f.p.Net)), int64(0)
-	for _, own := range rows {
-		n := int64(len(own)) * int64(f.p.Outputs())
+	for _, rows := range sizes {
+		n := int64(rows) * int64(f.p.Outputs())
 		need += 16 * min(p, n) * min(p, n)
 		if n < p {
-			need += int64(len(own)) * kept
+			need += int64(rows) * kept
 		}
 	}
 	if need > f.limit {
-		return &graph.MemoryError{What: fmt.Sprintf("moe: %d experts", len(rows)), Need: need, Limit: f.limit}
+		return &graph.MemoryError{What: fmt.Sprintf("moe: %d experts", len(sizes)), Need: need, Limit: f.limit}
 	}
 	return nil
 }
@@ -214,20 +222,20 @@ func eachExpert(ctx context.Context, n int, do func(e int) error) error {
 }
 
 // fitted describes the fit.
-func (f *fitting) fitted(q *posterior, rows [][]int) *gp.Fitted {
-	most, sum := 0, 0
-	for _, own := range rows {
-		most, sum = max(most, len(own)), sum+len(own)
+func (f *fitting) fitted(q *posterior, sizes []int) *gp.Fitted {
+	sum := 0
+	for _, n := range sizes {
+		sum += n
 	}
-	if n := len(rows); n < f.s.Experts {
+	if n := len(sizes); n < f.s.Experts {
 		f.notes = append(f.notes, fmt.Sprintf("%d experts instead of %d: there are no more clusters of different rows.", n, f.s.Experts))
 	}
 	r := gp.Record{
 		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{f.prior}, Notes: slices.Clone(f.notes),
 		Facts: []gp.Fact{
-			{Name: "experts", Value: float64(len(rows))},
-			{Name: "rows of an expert on average", Value: float64(sum) / float64(len(rows))},
-			{Name: "rows of the largest expert", Value: float64(most)},
+			{Name: "experts", Value: float64(len(sizes))},
+			{Name: "rows of an expert on average", Value: float64(sum) / float64(len(sizes))},
+			{Name: "rows of the largest expert", Value: float64(slices.Max(sizes))},
 		},
 	}
 	if f.p.Validation != nil {

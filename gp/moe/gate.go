@@ -34,7 +34,7 @@ type gate struct {
 	turn    []float64     // V/√μ [m,2]
 	centres []float64     // [E,2]
 
-	run *graph.Batched // the kernel with the points
+	run *graph.Batched // the kernel with the points, during the fit; nil after it
 }
 
 // newCells returns a gate for x [N,1] with cells between the quantiles k/E of the rows. Cells
@@ -123,23 +123,29 @@ func (o only) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Slice(o.Network.Forward(b, x), 1, o.c, o.c+1)
 }
 
-// kernel returns the kernel of inputs x [N,…] with the points, [N,m].
-func (g *gate) kernel(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	var all []float64
-	err := g.run.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
-		all = append(all, graph.Floats(out[0])[:n*g.run.Width(0)]...)
+// each calls visit with the kernel of some of the inputs x [N,…], from number first on, with the points, [n,m].
+func (g *gate) each(ctx context.Context, x *tensor.Dense, visit func(first int, k []float64)) error {
+	m := g.points.Shape()[0]
+	return g.run.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+		k := graph.Floats(out[0])[:n*m]
+		if err := finite(k, first, m); err != nil {
+			return err
+		}
+		visit(first, k)
 		return nil
 	})
-	if err == nil {
-		err = finite(all, g.points.Shape()[0])
-	}
+}
+
+// kernel returns the kernel of inputs x [N,…] with the points, [N,m].
+func (g *gate) kernel(ctx context.Context, x *tensor.Dense) (all []float64, err error) {
+	err = g.each(ctx, x, func(_ int, k []float64) { all = append(all, k...) })
 	return all, err
 }
 
-// finite checks rows of a kernel with m points.
-func finite(k []float64, m int) error {
+// finite checks rows of a kernel with m points, from the row of input number first on.
+func finite(k []float64, first, m int) error {
 	if i, v := kernel.FirstNonFinite(k); i >= 0 {
-		return fmt.Errorf("moe: the tangent kernel of input %d with a point is %g", i/m, v)
+		return fmt.Errorf("moe: the tangent kernel of input %d with a point is %g", first+i/m, v)
 	}
 	return nil
 }
@@ -273,12 +279,11 @@ func (g *gate) labels(ctx context.Context, x *tensor.Dense) ([]int, error) {
 		}
 		return out, nil
 	}
-	k, err := g.kernel(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	g.nearestInto(out, g.scoresOf(k))
-	return out, nil
+	err := g.each(ctx, x, func(first int, k []float64) {
+		at := g.scoresOf(k)
+		g.nearestInto(out[first:first+len(at)/scores], at)
+	})
+	return out, err
 }
 
 // nearestInto sets the labels [n] to the centres nearest to the scores at [n,2].

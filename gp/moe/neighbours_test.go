@@ -95,7 +95,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestNeighboursOfOne: the plan's number of neighbours is near the mean of normal points, which a fit has.
+// TestNeighboursOfOne: the plan's number of neighbours is near the mean of normal points, which a fit has, and is the mean of cells in
+// a row.
 func TestNeighboursOfOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	for _, n := range []int{1, 2, 3, 4, 8, 16, 40} {
@@ -110,7 +111,14 @@ func TestNeighboursOfOne(t *testing.T) {
 				mean += float64(len(near)) / float64(n*draws)
 			}
 		}
-		if got := neighboursOfOne(n); math.Abs(got-mean) > 0.2 {
+		line := 0.0
+		for _, near := range inRow(n) {
+			line += float64(len(near)) / float64(n)
+		}
+		if got := neighboursOfOne(n, true); math.Abs(got-line) > 1e-12 {
+			t.Errorf("%d cells: planned neighbours of one %.2f, expected %.2f", n, got, line)
+		}
+		if got := neighboursOfOne(n, false); math.Abs(got-mean) > 0.2 {
 			t.Errorf("%d clusters: planned neighbours of one %.2f, expected %.2f", n, got, mean)
 		}
 	}

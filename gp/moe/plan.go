@@ -3,6 +3,7 @@ package moe
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -22,8 +23,11 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 
 // neighboursOfOne is how many clusters lie next to one of so many, on average, in a plane: the edges of a triangulation
 // of E points of which h are corners of the convex hull are 3E-3-h, and h of normal points is about 1.6 + 1.7 ln E
-// (measured with up to 40 points).
-func neighboursOfOne(clusters int) float64 {
+// (measured with up to 40 points). Cells in a row have two each, but for those at the ends.
+func neighboursOfOne(clusters int, inRow bool) float64 {
+	if inRow {
+		return 2 * float64(clusters-1) / float64(clusters)
+	}
 	if clusters <= 3 {
 		return float64(clusters - 1)
 	}
@@ -39,9 +43,9 @@ func (f *fitting) plan(ctx context.Context) (*gp.Plan, error) {
 	clusters := min(f.s.Experts, n)
 	each := min(n, (n+clusters-1)/clusters)
 	if !f.s.Alone {
-		each = min(n, int(float64(each)*(1+neighboursOfOne(clusters))))
+		each = min(n, int(float64(each)*(1+neighboursOfOne(clusters, f.inRow()))))
 	}
-	if err := f.fits(uniform(clusters, each)); err != nil {
+	if err := f.fits(slices.Repeat([]int{each}, clusters)); err != nil {
 		return nil, err
 	}
 	if f.prior = f.s.PriorStd; f.prior == 0 || f.s.NoiseStd == 0 && likelihood.Noisy(f.p.Likelihood) {
@@ -72,22 +76,12 @@ func (f *fitting) plan(ctx context.Context) (*gp.Plan, error) {
 	return plan, plan.Check(f.limit)
 }
 
-// uniform lists rows of so many experts with as many rows each.
-func uniform(experts, rows int) [][]int {
-	out := make([][]int, experts)
-	for i := range out {
-		out[i] = make([]int, rows)
-	}
-	return out
-}
-
 // planGate counts the kernel of all rows with the points of the gate.
 func (f *fitting) planGate(plan *gp.Plan, n int) error {
-	x := f.p.Train.X
-	if x.Size() == n {
+	if f.inRow() {
 		return nil
 	}
-	g := &gate{points: dense.Rows(x, 0, min(f.s.Points, n))}
+	g := &gate{points: dense.Rows(f.p.Train.X, 0, min(f.s.Points, n))}
 	size, cost, err := graph.CostWithin("moe: the kernel with the points", gateBatch, f.limit, func(size int) (graph.Pass, error) {
 		return g.write(f.p.Net, size)
 	})
@@ -96,7 +90,7 @@ func (f *fitting) planGate(plan *gp.Plan, n int) error {
 	}
 	m := g.points.Shape()[0]
 	plan.Pass(size, cost, n+m, f.limit)
-	plan.Hold(gp.Numbers(m, m) + gp.Numbers(n, m))
+	plan.Hold(gp.Numbers(m, m))
 	row := plan.Prediction()
 	row.Run(cost, 1/float64(size))
 	row.Hold(cost.Bytes / int64(size))

@@ -52,6 +52,19 @@ func CheckPositive(numbers ...Fact) error {
 	return nil
 }
 
+// Add adds the arrays of one posterior of several to s, with prefix before their names, and returns the JSON text of its
+// header, see [SavedPart].
+func (s *State) Add(q Stored, prefix string) (json.RawMessage, error) {
+	own, err := q.State()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range own.Arrays {
+		s.Arrays = append(s.Arrays, Array{Name: prefix + a.Name, Value: a.Value})
+	}
+	return json.Marshal(own.Header)
+}
+
 // SavedPart returns a file's part for a single posterior of several: s without its header. In place
 // of s's header the part has the JSON text header. The part has prefix before its arrays' names.
 func SavedPart(s Saved, header json.RawMessage, prefix string) Saved {

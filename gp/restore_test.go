@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -79,6 +80,32 @@ func (n *arrayNames) Header(any) error { return nil }
 func (n *arrayNames) Array(name string, _ tensor.Dtype, _ ...int) (*tensor.Dense, error) {
 	*n = append(*n, name)
 	return nil, nil
+}
+
+// TestStateAdd: a state has the arrays of its parts under their prefixes, and the headers are text. The error of a part is returned.
+func TestStateAdd(t *testing.T) {
+	var s State
+	for _, prefix := range []string{"first.", "second."} {
+		text, err := s.Add(storedPart{}, prefix)
+		if err != nil || string(text) != `{"a":3}` || s.Arrays[len(s.Arrays)-1].Name != prefix+"z" {
+			t.Errorf("header %s, arrays %v, %v", text, s.Arrays, err)
+		}
+	}
+	if _, err := s.Add(storedPart{err: io.EOF}, ""); err != io.EOF || len(s.Arrays) != 2 {
+		t.Errorf("%d arrays, error %v", len(s.Arrays), err)
+	}
+}
+
+// storedPart is a posterior with one array.
+type storedPart struct {
+	Posterior
+	err error // of State
+}
+
+func (storedPart) String() string { return "" }
+
+func (p storedPart) State() (State, error) {
+	return State{Header: map[string]int{"a": 3}, Arrays: []Array{{Name: "z"}}}, p.err
 }
 
 // TestBest: the candidate with the least value wins, the first of equal ones, and no finite value

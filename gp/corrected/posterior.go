@@ -135,27 +135,13 @@ type header struct {
 const prefix = "mean/"
 
 // State implements gp.Stored.
-func (p *posterior) State() (gp.State, error) {
-	s, err := p.of.State()
-	if err != nil {
-		return s, err
-	}
-	m, err := p.mean.State()
-	if err != nil {
-		return m, err
-	}
+func (p *posterior) State() (s gp.State, err error) {
 	var h header
-	if h.Of, err = json.Marshal(s.Header); err != nil {
-		return s, err
-	}
-	if h.Mean, err = json.Marshal(m.Header); err != nil {
-		return s, err
-	}
-	for _, a := range m.Arrays {
-		s.Arrays = append(s.Arrays, gp.Array{Name: prefix + a.Name, Value: a.Value})
+	if h.Of, err = s.Add(p.of, ""); err == nil {
+		h.Mean, err = s.Add(p.mean, prefix)
 	}
 	s.Header = h
-	return s, nil
+	return s, err
 }
 
 // Restoring returns a method whose Restore restores the method's posteriors with and without a corrected mean.

@@ -53,18 +53,11 @@ func prefix(k int) string { return fmt.Sprintf("%d/", k+1) }
 func (p *posterior) State() (out gp.State, err error) {
 	h := header{Noise: p.noise}
 	for k, of := range p.stored {
-		s, err := of.State()
-		if err != nil {
-			return out, err
-		}
-		text, err := json.Marshal(s.Header)
+		text, err := out.Add(of, prefix(k))
 		if err != nil {
 			return out, err
 		}
 		h.Members = append(h.Members, text)
-		for _, a := range s.Arrays {
-			out.Arrays = append(out.Arrays, gp.Array{Name: prefix(k) + a.Name, Value: a.Value})
-		}
 	}
 	out.Header = h
 	return out, nil

@@ -48,18 +48,11 @@ func (p *posterior) State() (gp.State, error) {
 		s.Arrays = []gp.Array{{Name: nameEdges, Value: dense.Of(g.edges, len(g.edges))}}
 	}
 	for e, q := range p.experts {
-		own, err := q.State()
-		if err != nil {
-			return s, err
-		}
-		text, err := json.Marshal(own.Header)
+		text, err := s.Add(q, prefix(e))
 		if err != nil {
 			return s, err
 		}
 		h.Experts = append(h.Experts, text)
-		for _, a := range own.Arrays {
-			s.Arrays = append(s.Arrays, gp.Array{Name: prefix(e) + a.Name, Value: a.Value})
-		}
 	}
 	s.Header = h
 	return s, nil

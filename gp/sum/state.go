@@ -23,20 +23,13 @@ type header struct {
 }
 
 // State implements gp.Stored: the states of VaLLA and of GAPA.
-func (p *posterior) State() (gp.State, error) {
-	out, texts := gp.State{}, make([]json.RawMessage, len(p.terms))
-	for i, t := range p.terms {
-		s, err := t.State()
-		if err != nil {
-			return gp.State{}, err
-		}
-		if texts[i], err = json.Marshal(s.Header); err != nil {
-			return gp.State{}, err
-		}
-		out.Arrays = append(out.Arrays, s.Arrays...)
+func (p *posterior) State() (s gp.State, err error) {
+	h := header{First: p.terms[0].factor, Second: p.terms[1].factor, Noise: p.noise}
+	if h.VaLLA, err = s.Add(p.terms[0], ""); err == nil {
+		h.GAPA, err = s.Add(p.terms[1], "")
 	}
-	out.Header = header{VaLLA: texts[0], GAPA: texts[1], First: p.terms[0].factor, Second: p.terms[1].factor, Noise: p.noise}
-	return out, nil
+	s.Header = h
+	return s, err
 }
 
 // restore puts a posterior on a network from what its State returned.

@@ -170,6 +170,19 @@ func (p *Plan) Times(other *Plan, times int) {
 	p.flops = p.flops.Plus(other.flops.Times(float64(times)))
 }
 
+// Fits counts the time and the operations of so many fits, but not their memory.
+func (p *Plan) Fits(e Estimate, times float64) {
+	p.seconds += e.Seconds * times
+	p.flops = p.flops.Plus(e.Flops.Times(times))
+	p.uncounted = p.uncounted || e.Flops == Flops{}
+}
+
+// Rows counts the time and the operations of the predictions of so many inputs after a fit, but not their memory.
+func (p *Plan) Rows(e Estimate, times float64) {
+	p.seconds += e.Row * times
+	p.flops = p.flops.Plus(e.RowFlops.Times(times))
+}
+
 // Seconds counts time that was measured.
 func (p *Plan) Seconds(s float64) { p.seconds += s }
 

@@ -157,6 +157,10 @@ func TestEstimate(t *testing.T) {
 		if with.Kept != without.Kept+m.Kept || with.RowBytes != without.RowBytes+m.RowBytes || with.Bytes < without.Bytes || !(with.Seconds > 0) {
 			t.Errorf("%s: planned %+v, expected the sum of %+v and %+v", c.how.Name, with, without, m)
 		}
+		rows := float64(p.Train.N() + p.Validation.N())
+		if with.Flops != without.Flops.Plus(m.Flops).Plus(m.RowFlops.Times(rows)) || with.RowFlops != without.RowFlops.Plus(m.RowFlops) || m.Flops == (gp.Flops{}) {
+			t.Errorf("%s: operations %v and %v of a row, expected the sums of %v and %v, and %v and %v", c.how.Name, with.Flops, with.RowFlops, without.Flops, m.Flops, without.RowFlops, m.RowFlops)
+		}
 	}
 }
 

@@ -85,6 +85,10 @@ func (s around) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estima
 			*seconds += more
 		}
 	}
+	if e.Flops != (gp.Flops{}) { // they are known
+		e.Flops = e.Flops.Plus(m.Flops).Plus(m.RowFlops.Times(float64(rows)))
+	}
+	e.RowFlops = e.RowFlops.Plus(m.RowFlops)
 	e.Bytes = max(m.Bytes, m.Kept+e.Bytes)
 	e.Kept, e.Row, e.RowBytes = m.Kept+e.Kept, m.Row+e.Row, m.RowBytes+e.RowBytes
 	return e, err

@@ -69,6 +69,7 @@ func (s estimated) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	n := int64(s.members)
 	e.Bytes += (n - 1) * e.Kept
 	e.Kept, e.RowBytes = n*e.Kept, n*e.RowBytes
+	e.Flops, e.RowFlops = e.Flops.Times(float64(n)), e.RowFlops.Times(float64(n))
 	e.Seconds, e.CheaperSeconds, e.LongerSeconds, e.Row = float64(n)*e.Seconds, float64(n)*e.CheaperSeconds, float64(n)*e.LongerSeconds, float64(n)*e.Row
 	return e, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -60,5 +61,21 @@ func TestRestoreErrors(t *testing.T) {
 		if _, err := Restore(context.Background(), laplace.Method, net, nil, s); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+}
+
+// TestEstimate: an ensemble takes the operations of all members.
+func TestEstimate(t *testing.T) {
+	p := small.Problem(t, 1, tensor.Float64, 30, 4, 2, false)
+	s := &laplace.Settings{PriorStd: 1, NoiseStd: 1}
+	one, err := s.Estimate(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := p.Net.(layers.Sequential)
+	p.Net = layers.Sequential{layers.Ensemble{member, member, member}}
+	all, err := Of(p.Net, s).(gp.Estimator).Estimate(t.Context(), p, gp.Run{})
+	if err != nil || one.Flops.Double == 0 || all.Flops != one.Flops.Times(3) || all.RowFlops != one.RowFlops.Times(3) {
+		t.Errorf("operations %v and %v of a row, of a member %v and %v, error %v", all.Flops, all.RowFlops, one.Flops, one.RowFlops, err)
 	}
 }

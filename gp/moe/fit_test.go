@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/small"
@@ -71,5 +72,22 @@ func TestGateMemory(t *testing.T) {
 	}
 	if q.(*posterior).gate.run != nil || back.(*posterior).gate.run != nil {
 		t.Error("the gate keeps what a fit needs")
+	}
+}
+
+// TestOperations: the plan has the operations of all experts, each a fit of LLA to its rows, and of a row those of one expert.
+func TestOperations(t *testing.T) {
+	p := small.Problem(t, 1, tensor.Float64, 60, 4, 2, false)
+	e, err := (&Settings{Experts: 3, Points: 6, Alone: true, PriorStd: 1, NoiseStd: 1}).Estimate(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Train, p.Validation = p.Train.Rows(dense.Indices(20)), nil
+	one, err := (&laplace.Settings{PriorStd: 1, NoiseStd: 1}).Estimate(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(one.Flops.Double > 0 && e.Flops.Double > 3*one.Flops.Double && one.RowFlops.Double > 0 && e.RowFlops.Double > one.RowFlops.Double) {
+		t.Errorf("operations %v and %v of a row, of an expert %v and %v", e.Flops, e.RowFlops, one.Flops, one.RowFlops)
 	}
 }

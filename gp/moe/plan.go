@@ -66,9 +66,9 @@ func (f *fitting) plan(ctx context.Context) (*gp.Plan, error) {
 		return nil, err
 	}
 	plan.Hold(int64(clusters) * one.Kept)
-	plan.Seconds(float64(clusters) * one.Seconds)
+	plan.Fits(one, float64(clusters))
 	row := plan.Prediction()
-	row.Seconds(one.Row)
+	row.Rows(one, 1)
 	row.Hold(int64(clusters) * one.RowBytes)
 	if err := f.planGate(plan, n); err != nil {
 		return nil, err

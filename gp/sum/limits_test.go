@@ -160,3 +160,20 @@ func TestEpistemic(t *testing.T) {
 
 // Factors returns the factors of VaLLA's and of GAPA's covariance.
 func (p *posterior) Factors() (valla, gapa float64) { return p.terms[0].factor, p.terms[1].factor }
+
+// TestOperations: the plan has the operations of both terms.
+func TestOperations(t *testing.T) {
+	p := small.Problem(t, 1, tensor.Float64, 30, 4, 2, false)
+	s := &Settings{}
+	e, err := s.Estimate(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Settings.Estimate(t.Context(), p, gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(v.Flops.Double > 0 && e.Flops.Double > v.Flops.Double && v.RowFlops.Double > 0 && e.RowFlops.Double > v.RowFlops.Double) {
+		t.Errorf("operations %v and %v of a row, of VaLLA %v and %v", e.Flops, e.RowFlops, v.Flops, v.RowFlops)
+	}
+}

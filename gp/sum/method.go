@@ -102,10 +102,13 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	plan.Beside(gp.Numbers(heldAtOnce, c, c) + gp.EngineBytes(g.RowBytes) + growing*gp.Numbers(n, c))
 	plan.Hold(gp.Numbers(n, c) + v.Kept)
 	plan.Beside(v.Bytes - v.Kept)
-	plan.Seconds(g.Seconds + float64(n)*g.Row + v.Seconds)
+	plan.Fits(g, 1)
+	plan.Rows(g, float64(n))
+	plan.Fits(v, 1)
 	row := plan.Prediction()
 	row.Hold(g.RowBytes + v.RowBytes)
-	row.Seconds(g.Row + v.Row)
+	row.Rows(g, 1)
+	row.Rows(v, 1)
 	return plan.Estimate(plan.Check(r.Limit()))
 }
 

@@ -76,9 +76,8 @@ func inBatches(t *rapid.T, path string, size int) (all []float64) {
 	}
 }
 
-// TestStandardizerInPlace: values are the same in place and in a copy, and in float32 they are
-// rounded once.
-func TestStandardizerInPlace(t *testing.T) {
+// TestStandardizerOfTypes: the same numbers have the same moments in both element types.
+func TestStandardizerOfTypes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 9).Draw(t, "n"), rapid.IntRange(1, 4).Draw(t, "d")
 		narrow := rapid.SliceOfN(rapid.Float32Range(-1e6, 1e6), n*d, n*d).Draw(t, "x")
@@ -93,21 +92,6 @@ func TestStandardizerInPlace(t *testing.T) {
 		}
 		if s32, err := FitStandardizer(x32); err != nil || !slices.Equal(s.Mean, s32.Mean) || !slices.Equal(s.Std, s32.Std) {
 			t.Errorf("moments %v of float64, %v of float32, error %v", s, s32, err)
-		}
-		want, err := s.Apply(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.ApplyInPlace(x); err != nil || !slices.Equal(wide, want.Float64s()) {
-			t.Errorf("in place %v, want %v, error %v", wide, want, err)
-		}
-		if err := s.ApplyInPlace(x32); err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range want.Float64s() {
-			if narrow[i] != float32(v) {
-				t.Errorf("element %d is %g in float32, want %g", i, narrow[i], v)
-			}
 		}
 	})
 }

@@ -7,39 +7,23 @@ import (
 	"testing"
 
 	"gorgonia.org/tensor"
-	"pgregory.net/rapid"
 
 	"github.com/go-valla/valla/internal/dense"
 )
 
 // Columns 1,3,5,7 (mean 4, variance (9+1+1+9)/4 = 5) and the constant 0.1.
 func TestStandardizerByHand(t *testing.T) {
-	x := dense.Of([]float64{1, 0.1, 3, 0.1, 5, 0.1, 7, 0.1}, 4, 2)
-	s, err := FitStandardizer(x)
+	s, err := FitStandardizer(dense.Of([]float64{1, 0.1, 3, 0.1, 5, 0.1, 7, 0.1}, 4, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(s.Mean, []float64{4, 0.1}) || !slices.Equal(s.Std, []float64{math.Sqrt(5), 1}) {
 		t.Errorf("mean %v, std %v, want [4 0.1], [sqrt(5) 1]", s.Mean, s.Std)
 	}
-	z, err := s.Apply(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := 1 / math.Sqrt(5)
-	want := []float64{-3 * r, 0, -r, 0, r, 0, 3 * r, 0}
-	for i, v := range z.Float64s() {
-		if math.Abs(v-want[i]) > 1e-15 {
-			t.Errorf("[%d] = %g, want %g", i, v, want[i])
-		}
-	}
-	if x.Float64s()[0] != 1 {
-		t.Error("Apply changed its argument")
-	}
 }
 
 // The mean of many equal numbers is often not that number: 0.1 added up ten
-// times is 0.9999999999999999. The column must still become exactly 0.
+// times is 0.9999999999999999. Their mean must still be that number, so that the column becomes exactly 0.
 func TestConstantColumns(t *testing.T) {
 	for _, c := range []float64{0, 0.1, -1e-300, 1e300} {
 		values := slices.Repeat([]float64{c}, 10)
@@ -57,44 +41,17 @@ func TestConstantColumns(t *testing.T) {
 func TestScales(t *testing.T) {
 	for _, scale := range []float64{5e-324, 1e-300, 1e-170, 1e-140, 1, 1e140, 1e170, 1e300} {
 		values := []float64{-3 * scale, -scale, scale, 3 * scale}
-		x := dense.Of(values, 4, 1)
-		s, err := FitStandardizer(x)
+		s, err := FitStandardizer(dense.Of(values, 4, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want := math.Sqrt(5) * scale; math.Abs(s.Std[0]-want) > 1e-15*want+5e-324 {
 			t.Errorf("scale %g: std %g, want %g", scale, s.Std[0], want)
 		}
-		z, err := s.Apply(x)
-		if err != nil || scale > 1e-310 && math.Abs(z.Float64s()[3]-3/math.Sqrt(5)) > 1e-15 {
-			t.Errorf("scale %g: %v, error %v", scale, z, err)
+		if z := (values[3] - s.Mean[0]) / s.Std[0]; scale > 1e-310 && math.Abs(z-3/math.Sqrt(5)) > 1e-15 {
+			t.Errorf("scale %g: the last value becomes %g", scale, z)
 		}
 	}
-}
-
-func TestStandardizerInverse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n, d := rapid.IntRange(1, 20).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
-		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n*d, n*d).Draw(t, "x")
-		x := dense.Of(values, n, d)
-		s, err := FitStandardizer(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, err := s.Apply(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := s.Invert(z)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range back.Float64s() {
-			if math.Abs(v-values[i]) > 1e-14*(math.Abs(values[i])+math.Abs(s.Mean[i%d])+s.Std[i%d]) {
-				t.Fatalf("[%d]: %g came back as %g", i, values[i], v)
-			}
-		}
-	})
 }
 
 func TestStandardizerJSON(t *testing.T) {
@@ -130,21 +87,6 @@ func TestStandardizerErrors(t *testing.T) {
 		{dense.Of([]float64{0, math.NaN()}, 2, 1), "column 0: mean NaN"},
 	} {
 		_, err := FitStandardizer(c.x)
-		expectError(t, err, "standardize: ", c.say)
-	}
-	x := dense.Of([]float64{1, 2}, 1, 2)
-	for _, c := range []struct {
-		s   Standardizer
-		say string
-	}{
-		{Standardizer{Mean: []float64{0}, Std: []float64{1}}, "expected 1 columns, found 2"},
-		{Standardizer{Mean: []float64{0, 0}, Std: []float64{1}}, "2 means, but 1 standard deviations"},
-		{Standardizer{Mean: []float64{0, 0}, Std: []float64{1, 0}}, "column 1: mean 0, standard deviation 0"},
-		{Standardizer{Mean: []float64{math.NaN(), 0}, Std: []float64{1, 1}}, "column 0"},
-	} {
-		_, err := c.s.Apply(x)
-		expectError(t, err, "standardize: ", c.say)
-		_, err = c.s.Invert(x)
 		expectError(t, err, "standardize: ", c.say)
 	}
 }

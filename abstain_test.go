@@ -98,7 +98,7 @@ func TestUnfamiliar(t *testing.T) {
 			t.Fatalf("place %d of %d has %g", i, len(v), u)
 		}
 	}
-	if far := predict(t, m, dense([]float64{40, 900}, 1, 2)); far.Unfamiliar[0] != 1 {
+	if far := predict(t, m, denseOf([]float64{40, 900}, 1, 2)); far.Unfamiliar[0] != 1 {
 		t.Errorf("a row far away has %g", far.Unfamiliar[0])
 	}
 	c, err := m.Calibrate(t.Context(), wave(100, 5), CalibrateOptions{})

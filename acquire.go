@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -52,7 +53,7 @@ func (m *Model) Acquire(ctx context.Context, x *tensor.Dense, o AcquireOptions) 
 	if o.Candidates == 0 {
 		o.Candidates = max(o.Rows, mostAcquired/m.Task.Size())
 	}
-	rows := holdout.UpTo(0, x.Shape()[0])
+	rows := dense.Indices(x.Shape()[0])
 	if len(rows) > o.Candidates {
 		rows = holdout.Rand(o.Seed, holdout.Samples).Perm(len(rows))[:o.Candidates]
 		slices.Sort(rows)

@@ -20,6 +20,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -102,8 +103,8 @@ func TestCalibrateConformal(t *testing.T) {
 		covers(t, name, c, predict(t, c, test.X), test.Y)
 	}
 	classes := thirds(2400, 5) // whose classes depend on all rows
-	c := calibrated(t, newTestClasses(t, tensor.Float64, 3), classes.Rows(holdout.UpTo(0, 400)), CalibrateConformal)
-	rest := classes.Rows(holdout.UpTo(400, 2000))
+	c := calibrated(t, newTestClasses(t, tensor.Float64, 3), classes.Rows(dense.Indices(400)), CalibrateConformal)
+	rest := classes.Rows(dense.UpTo(400, 2000))
 	covers(t, "classes", c, predict(t, c, rest.X), rest.Y)
 }
 
@@ -373,10 +374,10 @@ func muddled(n int, seed uint64) *data.Set {
 // TestCalibrateSets: sets of both kinds hold their probability. A row alone has the same sets.
 func TestCalibrateSets(t *testing.T) {
 	set := thirds(2400, 5)
-	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(holdout.UpTo(400, 2000))
+	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(dense.UpTo(400, 2000))
 	for _, link := range []task.Link{Probit, Bridge} {
 		o := CalibrateOptions{Method: CalibrateConformal, Sets: calibrate.APS, PredictOptions: PredictOptions{Seed: 3, Link: link}}
-		c, err := m.Calibrate(t.Context(), set.Rows(holdout.UpTo(0, 400)), o)
+		c, err := m.Calibrate(t.Context(), set.Rows(dense.Indices(400)), o)
 		if err != nil {
 			t.Fatal(err)
 		}

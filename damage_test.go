@@ -130,10 +130,10 @@ func TestLoadErrors(t *testing.T) {
 			at := bytes.LastIndex(b, []byte(m.fingerprint()))
 			return slices.Concat(b[:at], []byte(other.fingerprint()), b[at+len(m.fingerprint()):])
 		}), want: []string{"the posterior was fitted to other weights", m.fingerprint(), other.fingerprint()}},
-		{name: "misshaped", edit: put(weight, encoded(t, dense(make([]float64, 6), 3, 2))), want: []string{weight, "expected float64 of shape (2, 3), found float64 of shape (3, 2)"}},
+		{name: "misshaped", edit: put(weight, encoded(t, denseOf(make([]float64, 6), 3, 2))), want: []string{weight, "expected float64 of shape (2, 3), found float64 of shape (3, 2)"}},
 		{name: "element type", edit: put(weight, encoded(t, newTestModel(t, tensor.Float32, 0, 3).Net.Params()[0].Value)), want: []string{weight, "expected float64 of shape (2, 3), found float32 of shape (2, 3)"}},
-		{name: "NaN", edit: put(z, encoded(t, dense([]float64{1, 2, math.NaN(), 4}, 2, 2))), want: []string{z, "element 2 is NaN"}},
-		{name: "infinite weight", edit: put(weight, encoded(t, dense([]float64{1, 2, 3, 4, 5, math.Inf(-1)}, 2, 3))), want: []string{weight, "element 5 is -Inf"}},
+		{name: "NaN", edit: put(z, encoded(t, denseOf([]float64{1, 2, math.NaN(), 4}, 2, 2))), want: []string{z, "element 2 is NaN"}},
+		{name: "infinite weight", edit: put(weight, encoded(t, denseOf([]float64{1, 2, 3, 4, 5, math.Inf(-1)}, 2, 3))), want: []string{weight, "element 5 is -Inf"}},
 		{name: "no array", edit: put(z, []byte("hello, world")), want: []string{z, "malformed"}},
 		{name: "cut array", edit: change(z, func(b []byte) []byte { return b[:len(b)-8] }), want: []string{z}},
 		{name: "long array", edit: change(z, func(b []byte) []byte { return append(b, 0) }), want: []string{z}},
@@ -164,8 +164,8 @@ func TestLoadErrorsOfLLA(t *testing.T) {
 		{name: "likelihood", edit: replace(`"likelihood": "gaussian"`, `"likelihood": "softmax"`), want: []string{"likelihood"}},
 		{name: "state of another", edit: replace(state, `"state": { "inducing": 1, "weights": [ "dense1.weight"`), want: []string{`unknown field "inducing"`}},
 		{name: "method", edit: replace(`"method": "lla", "weights_fingerprint"`, `"method": "valla", "weights_fingerprint"`), want: []string{"unknown field"}},
-		{name: "shape", edit: put(values, encoded(t, dense([]float64{1, 2}, 2, 1))), want: []string{values, "expected float64 of shape (2), found float64 of shape (2, 1)"}},
-		{name: "NaN", edit: put(values, encoded(t, dense([]float64{1, math.NaN()}, 2))), want: []string{values, "element 1 is NaN"}},
+		{name: "shape", edit: put(values, encoded(t, denseOf([]float64{1, 2}, 2, 1))), want: []string{values, "expected float64 of shape (2), found float64 of shape (2, 1)"}},
+		{name: "NaN", edit: put(values, encoded(t, denseOf([]float64{1, math.NaN()}, 2))), want: []string{values, "element 1 is NaN"}},
 	})
 }
 

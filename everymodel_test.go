@@ -95,7 +95,7 @@ func everyModel(model string, n int) *data.Set {
 		y = append(y, targetOf(model, math.Sin(2*x[i]), rng)...)
 	}
 	columns := []string{"y", "z"}[:len(y)/n]
-	return &data.Set{Features: []string{"x"}, Targets: columns, X: dense(x, n, 1), Y: dense(y, n, len(columns))}
+	return &data.Set{Features: []string{"x"}, Targets: columns, X: denseOf(x, n, 1), Y: denseOf(y, n, len(columns))}
 }
 
 // everyTrained returns a network that is trained with an observation model.

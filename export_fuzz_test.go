@@ -165,7 +165,7 @@ func (r drawing) set(m *Model, outputs int, classes bool) *data.Set {
 	for i, v := range x.Float64s() {
 		x.Float64s()[i] = v + 0.3*r.NormFloat64()
 	}
-	return &data.Set{Features: in.Features, Targets: names, X: x, Y: dense(y, n, columns)}
+	return &data.Set{Features: in.Features, Targets: names, X: x, Y: denseOf(y, n, columns)}
 }
 
 // settings returns those of a method; nil: none.

@@ -132,7 +132,7 @@ func TestExportErrors(t *testing.T) {
 	refused(m, ExportOptions{Level: 1.5}, "probability 1.5")
 	refused(m, ExportOptions{Quantiles: []float64{0}}, "probability 0")
 	refused(m, ExportOptions{Bytes: true}, "columns of a table")
-	refused(m, ExportOptions{Rows: dense(make([]float64, 3), 1, 3)}, "rows of shape", "[2]")
+	refused(m, ExportOptions{Rows: denseOf(make([]float64, 3), 1, 3)}, "rows of shape", "[2]")
 	r := *m.Task.Outputs.(*task.Regression)
 	r.Transforms = []task.Transform{{Name: task.YeoJohnson, Exponent: 0.5}}
 	m.Task.Outputs, m.Laws = &r, []law.Law{{Family: law.StudentT, DoF: 5, Scale: 0.8}}

@@ -61,7 +61,7 @@ func TestExportLikelihoods(t *testing.T) {
 			for _, v := range set.Y.Float64s() {
 				y = append(y, of.y(v)...)
 			}
-			set.Y = dense(y, 30, len(y)/30)
+			set.Y = denseOf(y, 30, len(y)/30)
 			set.Targets = []string{"y", "more"}[:len(y)/30]
 			m := observed(t, set, name)
 			o := ExportOptions{}

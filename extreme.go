@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // extreme is the number of standard deviations from which on an input counts as extreme.
@@ -49,7 +49,7 @@ func (m *Model) outlierNotes(set *data.Set) (notes []string) {
 		return nil
 	}
 	x, d := graph.Floats(set.X), len(in.Mean)
-	some := graph.Floats(set.Rows(holdout.Spaced(set.N(), mostWarned)).X)
+	some := graph.Floats(set.Rows(dense.Spaced(set.N(), mostWarned)).X)
 	for k := range d {
 		share := quantiles(columns(some, k, 1, d))
 		width := share(0.75) - share(0.25)

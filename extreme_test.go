@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/method"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // TestExtremeInput: each method fits rows with one input far outside, and says so, or the error names the input.
@@ -18,7 +18,7 @@ func TestExtremeInput(t *testing.T) {
 		if slices.Contains([]string{"own", "toy", "blind"}, how.Name) {
 			continue // methods that tests have registered
 		}
-		far := set.Rows(holdout.UpTo(0, 60))
+		far := set.Rows(dense.Indices(60))
 		far.X.Float64s()[7] = 1e12
 		f, err := m.Fit(t.Context(), far, FitOptions{Settings: quickSettings(t, how)})
 		switch {
@@ -43,7 +43,7 @@ func TestOutlierNotes(t *testing.T) {
 	if notes := m.outlierNotes(set); notes != nil {
 		t.Errorf("notes %q without an outlier", notes)
 	}
-	far := set.Rows(holdout.UpTo(0, 60))
+	far := set.Rows(dense.Indices(60))
 	far.X.Float64s()[2*11+1] = -1e6
 	o := quickTrain()
 	o.Training.Validation = new(0.0)

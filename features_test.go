@@ -35,7 +35,7 @@ func cutModels(t *testing.T) map[string]func() (*Model, *data.Set, []string) {
 					x[i] = float64(rng.IntN(20))
 				}
 			}
-			set := &data.Set{X: dense(x, append([]int{n}, shape...)...), Targets: []string{"y"}, Y: dense(make([]float64, n), n, 1)}
+			set := &data.Set{X: denseOf(x, append([]int{n}, shape...)...), Targets: []string{"y"}, Y: denseOf(make([]float64, n), n, 1)}
 			for i := range n {
 				set.Y.Set(i, float64(i%classes))
 			}

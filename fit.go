@@ -19,7 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -234,7 +234,7 @@ func (m *Model) fitTemperature(ctx context.Context, p gp.Problem, r *gp.Record) 
 	if err != nil {
 		return err
 	}
-	e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), mostJudges(share)))
+	e := p.Validation.Rows(dense.Spaced(p.Validation.N(), mostJudges(share)))
 	mean, variance, err := m.logitsOf(ctx, e.X, func(int, int) {})
 	if err != nil {
 		return m.cannotPredict(err)

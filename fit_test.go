@@ -51,7 +51,7 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 			if m.Posterior != nil || len(m.History) != 1 || !reflect.DeepEqual(*s, given) {
 				t.Errorf("Fit changed its model or its settings: %+v", s)
 			}
-			x := dense([]float64{0, 100, 30, 100}, 2, 2) // amid the data, and far outside
+			x := denseOf([]float64{0, 100, 30, 100}, 2, 2) // amid the data, and far outside
 			before, after := predict(t, m, x), predict(t, f, x)
 			for i := range 2 {
 				near(t, "mean", after.Mean[i], before.Mean[i], 1e-6)
@@ -96,7 +96,7 @@ func TestFitIsTheMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := fit(t, m, set, o)
-	x := dense([]float64{0.5, 1, -1, 2}, 2, 2)
+	x := denseOf([]float64{0.5, 1, -1, 2}, 2, 2)
 	a := small.Predict(t, direct.Posterior, x)
 	b := small.Predict(t, f.Posterior, x)
 	if !slices.Equal(a.Cov, b.Cov) || f.NoiseVariance() != 0.25 || !slices.Equal(f.History[1].PriorStds, direct.Record.PriorStds) {

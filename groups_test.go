@@ -61,7 +61,7 @@ func noisy(noise func(a, b float64, rng *rand.Rand) float64) func(n int, seed ui
 			a, b := 6*rng.Float64()-3, float64(rng.IntN(3))
 			x[2*i], x[2*i+1], y[i] = a, b, 2*math.Sin(a)+0.5*b+noise(a, b, rng)
 		}
-		return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+		return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: denseOf(x, n, 2), Y: denseOf(y, n, 1)}
 	}
 }
 
@@ -269,7 +269,7 @@ func moved(centre, wide float64) func(n int, seed uint64) *data.Set {
 			a, b := centre+wide*rng.NormFloat64(), rng.NormFloat64()
 			x[2*i], x[2*i+1], y[i] = a, b, math.Sin(a)+(0.1+0.4*max(a, 0))*rng.NormFloat64()
 		}
-		return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+		return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: denseOf(x, n, 2), Y: denseOf(y, n, 1)}
 	}
 }
 

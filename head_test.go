@@ -61,7 +61,7 @@ func growing(n int, seed uint64, std func(x float64) float64) *data.Set {
 		x[i] = 4*r.Float64() - 2
 		y[i] = 10 + 5*math.Sin(2*x[i]) + std(x[i])*r.NormFloat64()
 	}
-	return &data.Set{Features: []string{"x"}, Targets: []string{"y"}, X: dense(x, n, 1), Y: dense(y, n, 1)}
+	return &data.Set{Features: []string{"x"}, Targets: []string{"y"}, X: denseOf(x, n, 1), Y: denseOf(y, n, 1)}
 }
 
 // even and wider are standard deviations of noise.
@@ -208,7 +208,7 @@ func TestQuantiles(t *testing.T) {
 		for i := range y {
 			y[i] *= 1024
 		}
-		return &data.Set{Features: s.Features, Targets: s.Targets, X: s.X, Y: dense(y, len(y), 1)}
+		return &data.Set{Features: s.Features, Targets: s.Targets, X: s.X, Y: denseOf(y, len(y), 1)}
 	}
 	low, high := intervals(trainedBy(t, thousand(set), headTrain("")), thousand(set), thousand(choose), fresh.X)
 	for i := range low {

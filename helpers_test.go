@@ -22,6 +22,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/layers"
@@ -30,15 +31,12 @@ import (
 var (
 	oneLine, near = fixture.OneLine, fixture.Near
 	wave, thirds  = small.Wave, small.Thirds
+	denseOf       = dense.Of
 )
 
 var update = flag.Bool("update", false, "draw the pictures of the pages")
 
 var bothTypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
-}
 
 // newTestModel returns a model of two features with random weights and, where inducing > 0,
 // a random VaLLA posterior of so many points.
@@ -205,7 +203,7 @@ func twins(n int, seed uint64) *data.Set {
 	for _, v := range set.Y.Float64s() {
 		y = append(y, v, 1000-300*v*v+100*rng.NormFloat64())
 	}
-	set.Targets, set.Y = []string{"y", "z"}, dense(y, n, 2)
+	set.Targets, set.Y = []string{"y", "z"}, denseOf(y, n, 2)
 	return set
 }
 

@@ -23,7 +23,7 @@ func pictures(n, h, w int) *data.Set {
 	for i := range labels {
 		labels[i] = float64(i % 2)
 	}
-	return &data.Set{Targets: []string{"label"}, X: tensor.New(tensor.WithShape(n, 3, h, w), tensor.WithBacking(pixels)), Y: dense(labels, n, 1)}
+	return &data.Set{Targets: []string{"label"}, X: tensor.New(tensor.WithShape(n, 3, h, w), tensor.WithBacking(pixels)), Y: denseOf(labels, n, 1)}
 }
 
 func augmentedTrain() TrainOptions {
@@ -120,7 +120,7 @@ func TestAugmentErrors(t *testing.T) {
 	grey := pictures(8, 8, 8)
 	grey.X = tensor.New(tensor.WithShape(8, 1, 8, 8), tensor.WithBacking(make([]uint8, 512)))
 	numbers := pictures(8, 8, 8)
-	numbers.X = dense(make([]float64, 8*3*8*8), 8, 3, 8, 8)
+	numbers.X = denseOf(make([]float64, 8*3*8*8), 8, 3, 8, 8)
 	for _, c := range []struct {
 		set   *data.Set
 		spoil func(*Network)

@@ -16,8 +16,8 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/jacobian"
 )
 
@@ -38,7 +38,7 @@ func (c inducingCase) rowsFor(t *testing.T) (train, test *data.Set, form string)
 		if err != nil {
 			t.Skip(err)
 		}
-		return train.Rows(holdout.UpTo(0, c.rows)), test.Rows(holdout.UpTo(0, min(c.rows, test.N()))), ""
+		return train.Rows(dense.Indices(c.rows)), test.Rows(dense.Indices(min(c.rows, test.N()))), ""
 	}
 	path := filepath.Join("layers", "onnx", "testdata", "gallery", c.name+".onnx")
 	file, err := valla.WeightOptions{Classes: c.classes}.Describe(path)
@@ -52,7 +52,7 @@ func (c inducingCase) rowsFor(t *testing.T) (train, test *data.Set, form string)
 	}
 	set := &data.Set{X: tensor.New(tensor.WithShape(n, width), tensor.WithBacking(x))}
 	c.targets(set, rng)
-	return set.Rows(holdout.UpTo(0, c.rows)), set.Rows(holdout.UpTo(c.rows, c.rows)), path
+	return set.Rows(dense.Indices(c.rows)), set.Rows(dense.UpTo(c.rows, c.rows)), path
 }
 
 // example draws the inputs of a row.
@@ -109,7 +109,7 @@ func jacobianOf(t *testing.T, m *valla.Model, x *tensor.Dense) *mat.Dense {
 	var all []float64
 	n, width := x.Shape()[0], 0
 	for from := 0; from < n; from += 50 {
-		part := data.TakeRows(x, holdout.UpTo(from, min(50, n-from)))
+		part := data.TakeRows(x, dense.UpTo(from, min(50, n-from)))
 		b := graph.NewBuilder(tensor.Float64)
 		values, err := graph.Evaluate(b, jacobian.NTK{Net: m.Net}.Rows(b, b.Const("x", data.Float64s(part), part.Shape()...))...)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/internal/holdout"
 )
 
 // processorTime returns the processor time that the process has used so far.
@@ -47,7 +47,7 @@ func longWork(t *testing.T, m *Model, set *data.Set) []interruptible {
 		}},
 		{"Evaluate", func(ctx context.Context) error { _, err := m.Evaluate(ctx, set, PredictOptions{}); return err }},
 		{"Sample", func(ctx context.Context) error {
-			_, err := m.Sample(ctx, set.Rows(holdout.UpTo(0, 100)).X, SampleOptions{Samples: 100_000})
+			_, err := m.Sample(ctx, set.Rows(dense.Indices(100)).X, SampleOptions{Samples: 100_000})
 			return err
 		}},
 	}
@@ -60,13 +60,13 @@ func TestInterruptedPredictions(t *testing.T) {
 		t.Skip("VALLA_LONG is not set")
 	}
 	set := manyClasses(20_000)
-	m, err := Train(t.Context(), set.Rows(holdout.UpTo(0, 300)), TrainOptions{Classes: true, Network: Network{Hidden: []int{100, 100}}, Training: Training{Iterations: 20}})
+	m, err := Train(t.Context(), set.Rows(dense.Indices(300)), TrainOptions{Classes: true, Network: Network{Hidden: []int{100, 100}}, Training: Training{Iterations: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, how := range ownMethods() {
 		t.Run(how.Name, func(t *testing.T) {
-			f, err := m.Fit(t.Context(), set.Rows(holdout.UpTo(0, 300)), FitOptions{Settings: quickSettings(t, how)})
+			f, err := m.Fit(t.Context(), set.Rows(dense.Indices(300)), FitOptions{Settings: quickSettings(t, how)})
 			if err != nil {
 				t.Fatal(err)
 			}

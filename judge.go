@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/unseen"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
 	"gorgonia.org/tensor"
@@ -127,7 +128,7 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 	switch {
 	case d.judge != nil:
 	case d.pseudo:
-		e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), most))
+		e := p.Validation.Rows(dense.Spaced(p.Validation.N(), most))
 		y, err := m.Task.TargetsOf(e)
 		return jury{x: e.X, y: y, seen: true}, err
 	case d.held != nil:
@@ -136,7 +137,7 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 		rows, j.seen = d.train, true
 	}
 	if !d.given {
-		rows = rows.Rows(holdout.Spaced(rows.N(), most))
+		rows = rows.Rows(dense.Spaced(rows.N(), most))
 	}
 	var err error
 	j.x, err = m.Task.Inputs.Apply(rows.X, m.Dtype())
@@ -168,7 +169,7 @@ func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 	}
 	ok, err := m.agrees(ctx, *p.Validation, leastAgreedImages)
 	if ok {
-		ok, err = m.agrees(ctx, p.Train.Rows(holdout.Spaced(p.Train.N(), holdout.MostJudges)), memorised)
+		ok, err = m.agrees(ctx, p.Train.Rows(dense.Spaced(p.Train.N(), holdout.MostJudges)), memorised)
 	}
 	return ok, err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -142,7 +142,7 @@ func (d division) lawOf(ctx context.Context, r law.Residuals) (law.Law, error) {
 // residuals returns the standardised residuals of each output at examples, in their order in the file: order has the
 // number of each example there, nil where they are in it. It returns nil if a prediction is not finite.
 func (m *Model) residuals(ctx context.Context, e gp.Examples, order []int) ([]law.Residuals, error) {
-	rows := holdout.UpTo(0, e.N())
+	rows := dense.Indices(e.N())
 	if order != nil {
 		slices.SortFunc(rows, func(a, b int) int { return order[a] - order[b] })
 	}

@@ -27,7 +27,7 @@ func heavy(n int, seed uint64) *data.Set {
 		}
 		y[i] = math.Sin(2*x[i]) + 0.1*math.Exp(1.2*x[i])*rng.NormFloat64()/math.Sqrt(square)
 	}
-	return &data.Set{Features: []string{"x"}, Targets: []string{"y"}, X: dense(x, n, 1), Y: dense(y, n, 1)}
+	return &data.Set{Features: []string{"x"}, Targets: []string{"y"}, X: denseOf(x, n, 1), Y: denseOf(y, n, 1)}
 }
 
 // heavyModels are fits to heavy rows with the Gaussian and with the law that held-out rows choose.

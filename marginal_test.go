@@ -16,7 +16,7 @@ import (
 // for the network alone, for methods, and with a temperature; a Predictor has the same bits, and [Predictor.Latent] covariances.
 func TestCostlyClasses(t *testing.T) {
 	const classes = gp.CostlyClasses + 5
-	set := &data.Set{Features: []string{"a", "b"}, Targets: []string{"k"}, X: dense(make([]float64, 8*classes), 4*classes, 2), Y: dense(make([]float64, 4*classes), 4*classes, 1)}
+	set := &data.Set{Features: []string{"a", "b"}, Targets: []string{"k"}, X: denseOf(make([]float64, 8*classes), 4*classes, 2), Y: denseOf(make([]float64, 4*classes), 4*classes, 1)}
 	for i := range 4 * classes {
 		set.Y.Float64s()[i] = float64(i % classes)
 		set.X.Float64s()[2*i], set.X.Float64s()[2*i+1] = float64(i%classes%11)/5+float64(i)/classes/10, float64(i%classes/11)/5

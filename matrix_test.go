@@ -94,7 +94,7 @@ func examples(n int, shape []int, o task.Outputs, seed uint64) *data.Set {
 			y[i] = c.Classes[i%len(c.Classes)]
 		}
 	}
-	set := &data.Set{Targets: task.Task{Outputs: o}.Targets(), X: dense(x, append([]int{n}, shape...)...), Y: dense(y, n, t)}
+	set := &data.Set{Targets: task.Task{Outputs: o}.Targets(), X: denseOf(x, append([]int{n}, shape...)...), Y: denseOf(y, n, t)}
 	if len(shape) == 1 {
 		set.Features = []string{"a", "b"}
 	}

@@ -75,7 +75,7 @@ func (p modelled) set(n int, seed uint64) *data.Set {
 		x[i] = 3*rng.Float64() - 1.5
 		y = append(y, p.draw(x[i], rng)...)
 	}
-	return &data.Set{Features: []string{"x"}, Targets: p.columns, X: dense(x, n, 1), Y: dense(y, n, len(p.columns))}
+	return &data.Set{Features: []string{"x"}, Targets: p.columns, X: denseOf(x, n, 1), Y: denseOf(y, n, len(p.columns))}
 }
 
 // options returns options for a training of a few tenths of a second.

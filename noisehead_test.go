@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/gp/sngp"
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/layers"
 )
@@ -35,7 +36,7 @@ func varianceRows(n int) *data.Set {
 	for i := range y {
 		y[i] = 0.5 * rng.NormFloat64()
 	}
-	return &data.Set{X: dense(x, n, 5), Y: dense(y, n, 1), Features: []string{"a", "b", "c", "d", "e"}, Targets: []string{"u"}}
+	return &data.Set{X: denseOf(x, n, 5), Y: denseOf(y, n, 1), Features: []string{"a", "b", "c", "d", "e"}, Targets: []string{"u"}}
 }
 
 // withLogVariance is the network of variancePath for a set, with the log variance w·x + c of the inputs x in place of its
@@ -206,7 +207,7 @@ func TestNoiseHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := FromWeights(t.Context(), mlp, &data.Set{X: set.X, Y: dense(make([]float64, 120), 60, 2), Features: set.Features, Targets: []string{"u", "v"}}, WeightOptions{})
+	plain, err := FromWeights(t.Context(), mlp, &data.Set{X: set.X, Y: denseOf(make([]float64, 120), 60, 2), Features: set.Features, Targets: []string{"u", "v"}}, WeightOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestNoiseHeadSamples(t *testing.T) {
 	const many = 4000
 	set := varianceRows(60)
 	m := fit(t, withLogVariance(t, set, -1, 0.5, 0, 0, 0, 2), set, FitOptions{Settings: &laplace.Settings{}, Law: "gaussian"})
-	x := set.Rows(holdout.UpTo(0, 4)).X
+	x := set.Rows(dense.Indices(4)).X
 	p := predict(t, m, x)
 	for _, noise := range []bool{false, true} {
 		all, want := drawn(t, m, x, SampleOptions{Samples: many, Noise: noise, Seed: 3}), p.Latent

@@ -28,7 +28,7 @@ func fromPyTorch(t *testing.T, o WeightOptions) (*Model, *data.Set) {
 	for i := range y {
 		y[i] = rng.NormFloat64()
 	}
-	set := &data.Set{X: dense(x, 40, 5), Y: dense(y, 40, 2), Features: []string{"a", "b", "c", "d", "e"}, Targets: []string{"u", "v"}}
+	set := &data.Set{X: denseOf(x, 40, 5), Y: denseOf(y, 40, 2), Features: []string{"a", "b", "c", "d", "e"}, Targets: []string{"u", "v"}}
 	m, err := FromWeights(t.Context(), path, set, o)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestONNXModel(t *testing.T) {
 
 func TestONNXModelErrors(t *testing.T) {
 	_, set := fromPyTorch(t, WeightOptions{})
-	narrow := &data.Set{X: dense(make([]float64, 12), 4, 3), Y: dense(make([]float64, 8), 4, 2), Features: []string{"a", "b", "c"}, Targets: []string{"u", "v"}}
+	narrow := &data.Set{X: denseOf(make([]float64, 12), 4, 3), Y: denseOf(make([]float64, 8), 4, 2), Features: []string{"a", "b", "c"}, Targets: []string{"u", "v"}}
 	broken := filepath.Join(t.TempDir(), "net.onnx")
 	if err := os.WriteFile(broken, []byte("no model"), 0o644); err != nil {
 		t.Fatal(err)

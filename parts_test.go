@@ -9,8 +9,8 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -46,11 +46,11 @@ func partsOn(t *testing.T, train, test *data.Set) parts {
 		squares = append(squares, (y-p.Mean[i])*(y-p.Mean[i]))
 	}
 	return parts{root(squares), math.Sqrt(m.NoiseVariance()), math.Sqrt(f.NoiseVariance()), root(p.Variance), root(p.Epistemic), root(p.Aleatoric),
-		root(predict(t, f, dense(away, test.X.Shape()...)).Epistemic)}
+		root(predict(t, f, denseOf(away, test.X.Shape()...)).Epistemic)}
 }
 
 // some returns at most a number of rows of a set, evenly spaced.
-func some(set *data.Set, most int) *data.Set { return set.Rows(holdout.Spaced(set.N(), most)) }
+func some(set *data.Set, most int) *data.Set { return set.Rows(dense.Spaced(set.N(), most)) }
 
 // TestPartsOnTables fits VaLLA, with α = 1, to five tables: what it calls noise is that of
 // the residual, wherever the fit has put it, and the epistemic part grows away from the

@@ -72,7 +72,7 @@ func linear(t *testing.T, m *Model, a, b float64) (mean, latent float64) {
 }
 
 func TestPredictAgainstFormulas(t *testing.T) {
-	x := dense([]float64{0, 0, 1, -2, -5, 3.5, 40, 1}, 4, 2)
+	x := denseOf([]float64{0, 0, 1, -2, -5, 3.5, 40, 1}, 4, 2)
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-10, tensor.Float32: 2e-4} {
 		for _, inducing := range []int{0, 3} {
 			m := newTestModel(t, dt, inducing)
@@ -218,9 +218,9 @@ func TestPredictErrors(t *testing.T) {
 		x    *tensor.Dense
 		want []string
 	}{
-		{dense([]float64{1, 2, 3}, 1, 3), []string{"inputs of shape (1, 3), expected [N] examples of shape [2]"}},
-		{dense([]float64{1, 2}, 2), []string{"inputs of shape (2)"}},
-		{dense([]float64{1, 2, 3, math.NaN()}, 2, 2), []string{"row 1", `feature "b"`, "found NaN"}},
+		{denseOf([]float64{1, 2, 3}, 1, 3), []string{"inputs of shape (1, 3), expected [N] examples of shape [2]"}},
+		{denseOf([]float64{1, 2}, 2), []string{"inputs of shape (2)"}},
+		{denseOf([]float64{1, 2, 3, math.NaN()}, 2, 2), []string{"row 1", `feature "b"`, "found NaN"}},
 		{tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]int{1, 2})), []string{"inputs are int, expected float64, float32 or uint8"}},
 		{nil, []string{"inputs: expected an array"}},
 		{tensor.New(tensor.FromScalar(1.0)), []string{"inputs: expected an array"}},
@@ -230,7 +230,7 @@ func TestPredictErrors(t *testing.T) {
 			t.Errorf("a prediction came with the error %v", err)
 		}
 	}
-	x := dense([]float64{1, 2, 3, 4}, 2, 2)
+	x := denseOf([]float64{1, 2, 3, 4}, 2, 2)
 	if err := x.T(); err != nil {
 		t.Fatal(err)
 	}
@@ -239,14 +239,14 @@ func TestPredictErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, m := range []*Model{m, m.MAP()} {
-		if _, err := m.Predict(ctx, dense([]float64{1, 2}, 1, 2), PredictOptions{}); !errors.Is(err, context.Canceled) {
+		if _, err := m.Predict(ctx, denseOf([]float64{1, 2}, 1, 2), PredictOptions{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: error %v", err)
 		}
 	}
 	m.Net.Params()[0].Set(0, math.MaxFloat64)
 	m.Net.Params()[2].Set(0, math.MaxFloat64)
 	m.Net.Params()[2].Set(1, math.MaxFloat64)
-	_, err = m.MAP().Predict(t.Context(), dense([]float64{50, 2}, 1, 2), PredictOptions{})
+	_, err = m.MAP().Predict(t.Context(), denseOf([]float64{50, 2}, 1, 2), PredictOptions{})
 	oneLine(t, err, "predict: row 0", `target "y"`)
 }
 
@@ -285,10 +285,10 @@ func TestEvaluate(t *testing.T) {
 	_, err = newTestClasses(t, tensor.Float64, 3).Evaluate(t.Context(), set, PredictOptions{})
 	oneLine(t, err, "evaluate: row 0", `the target "y" is`, "none of the 3 classes")
 	short := *set
-	short.Y = dense([]float64{1, 2}, 2, 1)
+	short.Y = denseOf([]float64{1, 2}, 2, 1)
 	_, err = m.Evaluate(t.Context(), &short, PredictOptions{})
 	oneLine(t, err, "evaluate: 30 inputs and 2 targets, expected as many of each")
-	short.X = dense([]float64{1, 2}, 2, 1)
+	short.X = denseOf([]float64{1, 2}, 2, 1)
 	_, err = m.Evaluate(t.Context(), &short, PredictOptions{})
 	oneLine(t, err, "evaluate: ", "inputs of shape")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/law"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -28,7 +29,7 @@ func (m *Model) rivals(ctx context.Context, e *gp.Examples, d division) (out []r
 	if e == nil || !numbers && !m.classifies() {
 		return []rival{plain}, nil
 	}
-	hot, err := m.MAP().heated(ctx, e.Rows(holdout.Spaced(e.N(), holdout.MostJudges)))
+	hot, err := m.MAP().heated(ctx, e.Rows(dense.Spaced(e.N(), holdout.MostJudges)))
 	if err != nil {
 		return nil, err
 	}

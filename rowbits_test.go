@@ -24,7 +24,7 @@ func rowOf(p *Prediction, i int) *Prediction {
 
 // rowsOf returns the n rows of x from the first on.
 func rowsOf(x *tensor.Dense, first, n int) *tensor.Dense {
-	return dense(slices.Clone(x.Float64s()[2*first:2*(first+n)]), n, 2)
+	return denseOf(slices.Clone(x.Float64s()[2*first:2*(first+n)]), n, 2)
 }
 
 // TestRowBits: for every posterior, the prediction for a row has the same bits alone and in a batch of any size

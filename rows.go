@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Rows are the rows of a file as examples for a model, batch by batch, so that memory does not
@@ -60,9 +60,9 @@ func (r *Rows) choose(targets bool) error {
 		return err
 	}
 	use := slices.Clone(f.features)
-	r.features = holdout.UpTo(0, len(use))
+	r.features = dense.Indices(len(use))
 	if targets {
-		r.targets = holdout.UpTo(len(use), len(f.targets))
+		r.targets = dense.UpTo(len(use), len(f.targets))
 		use = append(use, f.targets...)
 	}
 	var ids []int

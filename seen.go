@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // marksOf returns the marks of a set: the smallest of the hashes of its rows, ascending, mostMarks at most. Equal rows
@@ -16,7 +16,7 @@ func marksOf(set *data.Set) []uint64 {
 	const mostMarks = 128
 	var all []uint64
 	for first := 0; first < set.N(); first += 1024 {
-		part := set.Rows(holdout.UpTo(first, min(1024, set.N()-first)))
+		part := set.Rows(dense.UpTo(first, min(1024, set.N()-first)))
 		all = append(all, rowHashes(part)...)
 		slices.Sort(all)
 		all = slices.Compact(all)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 )
 
@@ -33,7 +34,7 @@ func TestSeen(t *testing.T) {
 	if share := shareSeen(t, m, wave(1500, 2)); share != 0 {
 		t.Errorf("a share %g of new rows", share)
 	}
-	if share := shareSeen(t, m, set.Rows(holdout.UpTo(0, 700)), wave(1400, 3)); math.Abs(share-1.0/3) > 0.12 {
+	if share := shareSeen(t, m, set.Rows(dense.Indices(700)), wave(1400, 3)); math.Abs(share-1.0/3) > 0.12 {
 		t.Errorf("a share %g of 700 old and 1,400 new rows", share)
 	}
 	elsewhere := *m
@@ -41,7 +42,7 @@ func TestSeen(t *testing.T) {
 	if s := elsewhere.Seen(); s.Share() != 0 {
 		t.Errorf("a share %g without a history", s.Share())
 	}
-	moved := set.Rows(holdout.UpTo(0, 1500))
+	moved := set.Rows(dense.Indices(1500))
 	moved.Y.Float64s()[0]++
 	if a, b := rowHashes(set), rowHashes(moved); a[0] == b[0] || a[1] != b[1] {
 		t.Errorf("hashes %v and %v of rows of which the first differs", a[:2], b[:2])

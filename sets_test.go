@@ -15,8 +15,8 @@ func TestSetsThatMakeNoSense(t *testing.T) {
 	m := newTestModel(t, tensor.Float64, 0, 3)
 	path := weightFile(t, m)
 	for want, spoil := range map[string]func(s *data.Set){
-		"20 inputs and 19 targets": func(s *data.Set) { s.Y = dense(make([]float64, 19), 19, 1) },
-		"19 inputs and 20 targets": func(s *data.Set) { s.X = dense(make([]float64, 38), 19, 2) },
+		"20 inputs and 19 targets": func(s *data.Set) { s.Y = denseOf(make([]float64, 19), 19, 1) },
+		"19 inputs and 20 targets": func(s *data.Set) { s.X = denseOf(make([]float64, 38), 19, 2) },
 		"without targets":          func(s *data.Set) { s.Y = nil },
 		"without inputs":           func(s *data.Set) { s.X = nil },
 		"expected both":            func(s *data.Set) { *s = data.Set{} },
@@ -46,7 +46,7 @@ func TestSetsThatMakeNoSense(t *testing.T) {
 	_, err := Train(t.Context(), nil, quickTrain())
 	oneLine(t, err, "train: a set without inputs")
 	flat := wave(20, 1)
-	flat.X = dense(make([]float64, 20), 20)
+	flat.X = denseOf(make([]float64, 20), 20)
 	_, err = Train(t.Context(), flat, quickTrain())
 	oneLine(t, err, "train: ")
 	for _, targets := range [][]string{nil, {"y", "z"}} {

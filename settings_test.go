@@ -164,7 +164,7 @@ func TestHoldout(t *testing.T) {
 		for i := range v {
 			v[i] = float64(i)
 		}
-		set := &data.Set{Features: []string{"a"}, Targets: []string{"y"}, X: dense(v, n, 1), Y: dense(slices.Clone(v), n, 1)}
+		set := &data.Set{Features: []string{"a"}, Targets: []string{"y"}, X: denseOf(v, n, 1), Y: denseOf(slices.Clone(v), n, 1)}
 		rows, held, err := holdout.Split(set, fraction, seed)
 		want := int(math.Round(fraction * float64(n)))
 		if fraction > 0 && (want == 0 || want == n) {
@@ -195,7 +195,7 @@ func TestHoldout(t *testing.T) {
 
 func TestHoldoutLimits(t *testing.T) {
 	n := 3 * holdout.Most
-	big := &data.Set{X: dense(make([]float64, n), n, 1), Y: dense(make([]float64, n), n, 1)}
+	big := &data.Set{X: denseOf(make([]float64, n), n, 1), Y: denseOf(make([]float64, n), n, 1)}
 	rows, held, err := holdout.Split(big, 0.9, 0)
 	if err != nil || held.N() != holdout.Most || rows.N() != n-holdout.Most {
 		t.Errorf("held out %d of %d, error %v", held.N(), n, err)

@@ -207,7 +207,7 @@ func TestCombineNoise(t *testing.T) {
 	for _, v := range set.Y.Float64s() {
 		y = append(y, v, 100*v)
 	}
-	set = &data.Set{Features: set.Features, Targets: []string{"y", "z"}, X: set.X, Y: dense(y, set.N(), 2)}
+	set = &data.Set{Features: set.Features, Targets: []string{"y", "z"}, X: set.X, Y: denseOf(y, set.N(), 2)}
 	var members []*Model
 	want := make([]float64, 2)
 	for k := range uint64(2) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 const (
@@ -86,7 +86,7 @@ func spreadAt(quantiles []float64, share float64) float64 {
 // setSpreads completes the event of a fit by the spreads of some of the training rows: a share of usualRows at most.
 func (m *Model) setSpreads(ctx context.Context, e *Event, train *data.Set, share float64) error {
 	rows := int(math.Ceil(share * usualRows))
-	in, err := m.Task.Inputs.Apply(train.Rows(holdout.Spaced(train.N(), rows)).X, m.Dtype())
+	in, err := m.Task.Inputs.Apply(train.Rows(dense.Spaced(train.N(), rows)).X, m.Dtype())
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func plane(n int, seed uint64) *data.Set {
 		}
 		y[i] = row[0] + math.Sin(2*row[1]) + row[2]*row[3] + 0.3*rng.NormFloat64()
 	}
-	return &data.Set{Features: []string{"a", "b", "c", "d"}, Targets: []string{"y"}, X: dense(x, n, d), Y: dense(y, n, 1)}
+	return &data.Set{Features: []string{"a", "b", "c", "d"}, Targets: []string{"y"}, X: denseOf(x, n, d), Y: denseOf(y, n, 1)}
 }
 
 // quadrants replaces the targets by three classes that depend on two features, a tenth of
@@ -113,7 +113,7 @@ func TestToyKeepsItsErrorBars(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := fit(t, m, set, FitOptions{Settings: &vallagp.Settings{Inducing: 20, Iterations: 300}, Run: gp.Run{Seed: seed}})
-		p := predict(t, f, dense([]float64{-0.5, 0, 0.5}, 3, 1))
+		p := predict(t, f, denseOf([]float64{-0.5, 0, 0.5}, 3, 1))
 		gap, noise := math.Sqrt(kernel.Mean(p.Latent)), f.NoiseStds()[0]
 		t.Logf("seed %d: σ₀ %.3g, latent standard deviation in the gap %.3g, noise %.3g", seed, f.History[1].PriorStds[0], gap, noise)
 		if gap < noise {

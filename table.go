@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Set returns the examples in a table: the inputs that the model reads, [N,D] in the order of its features, or
@@ -156,11 +157,7 @@ func inOrder(path string, features []string, n int) ([]int, error) {
 	if n != len(features) {
 		return nil, fmt.Errorf("%s: expected %d columns without names%s, found %d", path, len(features), named(features), n)
 	}
-	at := make([]int, n)
-	for i := range at {
-		at[i] = i
-	}
-	return at, nil
+	return dense.Indices(n), nil
 }
 
 // unnamed says whether columns, of which there are some, are called x0, x1, …

@@ -24,7 +24,7 @@ func numberTable(path string, columns ...string) *data.Table {
 			v = append(v, float64(10*(i+1)+j))
 		}
 	}
-	return &data.Table{Path: path, Columns: columns, Values: dense(v, 2, len(columns))}
+	return &data.Table{Path: path, Columns: columns, Values: denseOf(v, 2, len(columns))}
 }
 
 // reading returns a model that reads columns.
@@ -117,7 +117,7 @@ func TestColumnsOfSeveralTargets(t *testing.T) {
 func TestColumnsOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	images := tensor.New(tensor.WithShape(4, 1, 2, 2), tensor.WithBacking([]uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}))
-	labels := dense([]float64{0, 1, 0, 1}, 4)
+	labels := denseOf([]float64{0, 1, 0, 1}, 4)
 	write := func(name string, arrays ...*tensor.Dense) *data.Table {
 		path := filepath.Join(dir, name)
 		if err := npy.WriteArchive(path, []string{"X", "y"}[:len(arrays)], arrays); err != nil {

@@ -59,7 +59,7 @@ func (s *toySettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted
 	for _, y := range p.Train.Y.Float64s() {
 		sum += y * y / float64(p.Train.N())
 	}
-	q := &toyPosterior{gp.Point{Net: p.Net, Dtype: p.Dtype()}, c.Factor, dense([]float64{c.Factor * sum}, 1)}
+	q := &toyPosterior{gp.Point{Net: p.Net, Dtype: p.Dtype()}, c.Factor, denseOf([]float64{c.Factor * sum}, 1)}
 	return &gp.Fitted{Posterior: q, NoiseVariance: likelihood.NoiseVariance(p.Likelihood), Record: gp.Record{Rows: p.Train.N(), Settings: settings.Map(&c)}}, nil
 }
 
@@ -122,7 +122,7 @@ func TestNewMethod(t *testing.T) {
 		t.Error(err)
 	}
 	checkDamage(t, f, []damage{
-		{name: "array", edit: put("posterior/toy.variance.npy", encoded(t, dense([]float64{1, 2}, 2))), want: []string{"toy.variance"}},
+		{name: "array", edit: put("posterior/toy.variance.npy", encoded(t, denseOf([]float64{1, 2}, 2))), want: []string{"toy.variance"}},
 		{name: "method", edit: replace(`"method": "toy"`, `"method": "toy2"`), want: []string{`method "toy2", expected one of valla, lla, `}},
 		{name: "header", edit: replace(`"state": { "factor"`, `"state": { "colour": 1, "factor"`), want: []string{"unknown field"}},
 	})

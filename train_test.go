@@ -281,7 +281,7 @@ func TestTrainErrors(t *testing.T) {
 	}
 	o = quickTrain()
 	o.Training.Iterations, o.Classes = 1, true
-	_, err = Train(t.Context(), &data.Set{Features: []string{"a"}, Targets: []string{"y"}, X: dense(make([]float64, 5), 5, 1), Y: dense(make([]float64, 5), 5, 1)}, o)
+	_, err = Train(t.Context(), &data.Set{Features: []string{"a"}, Targets: []string{"y"}, X: denseOf(make([]float64, 5), 5, 1), Y: denseOf(make([]float64, 5), 5, 1)}, o)
 	oneLine(t, err, `train: the target "y" has 1 different values, expected 2 to 1000 classes`)
 	_, err = Train(t.Context(), twins(50, 1), o)
 	oneLine(t, err, "train: 2 targets of classes, expected one")
@@ -344,7 +344,7 @@ func TestTrainOnImagesOfBytes(t *testing.T) {
 	for i := range labels {
 		labels[i] = float64(i % 3)
 	}
-	set := &data.Set{Targets: []string{"label"}, X: tensor.New(tensor.WithShape(20, 28, 28), tensor.WithBacking(pixels)), Y: dense(labels, 20, 1)}
+	set := &data.Set{Targets: []string{"label"}, X: tensor.New(tensor.WithShape(20, 28, 28), tensor.WithBacking(pixels)), Y: denseOf(labels, 20, 1)}
 	o := TrainOptions{Network: Network{Hidden: []int{5}, Dtype: "float32"}, Training: Training{Iterations: 3}, Classes: true}
 	m, err := Train(t.Context(), set, o)
 	if err != nil {
@@ -357,7 +357,7 @@ func TestTrainOnImagesOfBytes(t *testing.T) {
 	for i, b := range pixels {
 		scaled[i] = float64(b) / 255
 	}
-	a, b := predict(t, m, set.X), predict(t, m, dense(scaled, 20, 784))
+	a, b := predict(t, m, set.X), predict(t, m, denseOf(scaled, 20, 784))
 	for i := range a.Probs {
 		near(t, "probability", a.Probs[i], b.Probs[i], 1e-5)
 	}

@@ -26,7 +26,7 @@ func mapped(set *data.Set, f func(float64) float64) *data.Set {
 	for i, v := range y {
 		y[i] = f(v)
 	}
-	out.Y = dense(y, set.Y.Shape()...)
+	out.Y = denseOf(y, set.Y.Shape()...)
 	return &out
 }
 
@@ -41,7 +41,7 @@ func sales(n int, seed uint64) (*data.Set, float64) {
 		y[i] = math.Exp(3 + math.Sin(2*x[i]) + 0.5*z)
 		nll += (0.5*z*z + math.Log(0.5*math.Sqrt(2*math.Pi)) + math.Log(y[i])) / float64(n)
 	}
-	return &data.Set{Features: []string{"x"}, Targets: []string{"sales"}, X: dense(x, n, 1), Y: dense(y, n, 1)}, nll
+	return &data.Set{Features: []string{"x"}, Targets: []string{"sales"}, X: denseOf(x, n, 1), Y: denseOf(y, n, 1)}, nll
 }
 
 // salesModel returns a model of sales with a posterior.
@@ -302,7 +302,7 @@ func revenue(n int, seed uint64) *data.Set {
 		x[2*i], x[2*i+1] = a, b
 		y[i] = 129 * math.Exp(0.9*math.Sin(2*a)+0.6*a*b+1.4*rng.NormFloat64())
 	}
-	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"revenue"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"revenue"}, X: denseOf(x, n, 2), Y: denseOf(y, n, 1)}
 }
 
 // TestRevenue: the training names the tail of a revenue. With the transform that it names, fresh rows confirm the verdict,

@@ -34,7 +34,7 @@ func uneven(n int, factor float64) *data.Set {
 		}
 		x[2*i], x[2*i+1], y[i] = a, b, 0.3*b+std*rng.NormFloat64()
 	}
-	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: denseOf(x, n, 2), Y: denseOf(y, n, 1)}
 }
 
 // inFloat64 returns a copy of a float32 model with a posterior, all of whose numbers are the same in float64.
@@ -142,7 +142,7 @@ func randomTable(t *rapid.T, name string) *data.Set {
 		}
 		y[i] = scale * (3 + f + std*rng.NormFloat64())
 	}
-	return &data.Set{Features: []string{"a", "b", "c"}[:d], Targets: []string{"y"}, X: dense(x, n, d), Y: dense(y, n, 1)}
+	return &data.Set{Features: []string{"a", "b", "c"}[:d], Targets: []string{"y"}, X: denseOf(x, n, d), Y: denseOf(y, n, 1)}
 }
 
 // rapidChecks sets how often rapid.Check runs a property until the test ends.

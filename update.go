@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -35,7 +36,7 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 	if err != nil {
 		return nil, err
 	}
-	rows := holdout.Spaced(p.Train.N(), holdout.MostJudges)
+	rows := dense.Spaced(p.Train.N(), holdout.MostJudges)
 	added := jury{x: p.Train.Rows(rows).X, y: set.Rows(rows).Y}
 	before, err := m.judged(ctx, added)
 	if err != nil {

@@ -104,7 +104,7 @@ func TestUpdateErrors(t *testing.T) {
 		"rows cannot be added to a posterior of the method toy": {with(&toySettings{}), set},
 		"alpha=0 alone":                                {with(&vallagp.Settings{Inducing: 3, Iterations: 2}), set},
 		"the structure lowrank":                        {with(&laplace.Settings{Structure: "lowrank", Rank: 2}), set},
-		`expected the features ["a" "b"], found ["q"]`: {lla, &data.Set{Features: []string{"q"}, Targets: []string{"y"}, X: dense([]float64{1}, 1, 1), Y: dense([]float64{1}, 1, 1)}},
+		`expected the features ["a" "b"], found ["q"]`: {lla, &data.Set{Features: []string{"q"}, Targets: []string{"y"}, X: denseOf([]float64{1}, 1, 1), Y: denseOf([]float64{1}, 1, 1)}},
 	} {
 		u, err := c.m.Update(t.Context(), c.set, gp.Run{})
 		if oneLine(t, err, "update: ", want); u != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
@@ -165,7 +166,7 @@ func TestJury(t *testing.T) {
 			t.Errorf("%s: verdict %+v, want %d rows, seen %t", name, v, c.rows, c.seen)
 		}
 	}
-	o := FitOptions{Settings: marglik, Judge: &data.Set{Features: []string{"q"}, Targets: []string{"y"}, X: dense([]float64{1}, 1, 1), Y: dense([]float64{1}, 1, 1)}}
+	o := FitOptions{Settings: marglik, Judge: &data.Set{Features: []string{"q"}, Targets: []string{"y"}, X: denseOf([]float64{1}, 1, 1), Y: denseOf([]float64{1}, 1, 1)}}
 	_, err := m.Fit(t.Context(), set, o)
 	oneLine(t, err, `fit: expected the features ["a" "b"], found ["q"]`)
 }
@@ -193,7 +194,7 @@ func TestSplitOfManyRows(t *testing.T) {
 	if e := f.History[1]; e.ValidationRows != 1000 || e.Verdict.Rows != 1000 || !e.Verdict.Seen {
 		t.Errorf("given rows: %d to choose by, verdict %+v", e.ValidationRows, e.Verdict)
 	}
-	choose, judge := holdout.Halves(held.Rows(holdout.Spaced(3, 3)), 1)
+	choose, judge := holdout.Halves(held.Rows(dense.Spaced(3, 3)), 1)
 	if choose.N() != 2 || judge.N() != 1 {
 		t.Errorf("halves of %d and %d rows", choose.N(), judge.N())
 	}
@@ -234,7 +235,7 @@ type blindSettings struct {
 func (s *blindSettings) Label() string { return "Blind" }
 
 func (s *blindSettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted, error) {
-	q := &toyPosterior{gp.Point{Net: p.Net, Dtype: p.Dtype()}, 1, dense([]float64{s.Variance}, 1)}
+	q := &toyPosterior{gp.Point{Net: p.Net, Dtype: p.Dtype()}, 1, denseOf([]float64{s.Variance}, 1)}
 	return &gp.Fitted{Posterior: q, NoiseVariance: 0.1, Record: gp.Record{Rows: p.Train.N()}}, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -29,7 +29,7 @@ const (
 // warnings returns sentences on what looks wrong with a fitted model, each with a remedy. They come from the
 // training rows of the fit and from the predictions p for the rows j of the verdict.
 func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jury) ([]string, error) {
-	train = train.Rows(holdout.Spaced(train.N(), mostWarned))
+	train = train.Rows(dense.Spaced(train.N(), mostWarned))
 	notes, err := m.networkWarnings(ctx, train)
 	if err != nil {
 		return nil, err

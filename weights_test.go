@@ -42,9 +42,9 @@ func TestFromWeights(t *testing.T) {
 	}
 	// A network in the units of the data sees them as they are.
 	scale, r := m.Task.Inputs, m.Task.Outputs.(*task.Regression)
-	z := dense([]float64{0.5*scale.Std[0] + scale.Mean[0], -0.25*scale.Std[1] + scale.Mean[1]}, 1, 2)
+	z := denseOf([]float64{0.5*scale.Std[0] + scale.Mean[0], -0.25*scale.Std[1] + scale.Mean[1]}, 1, 2)
 	want := (predict(t, m, z).Mean[0] - r.Mean[0]) / r.Std[0]
-	near(t, "mean without scaling", predict(t, got, dense([]float64{0.5, -0.25}, 1, 2)).Mean[0], want, 1e-12)
+	near(t, "mean without scaling", predict(t, got, denseOf([]float64{0.5, -0.25}, 1, 2)).Mean[0], want, 1e-12)
 	s, err := got.Evaluate(t.Context(), set, PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestFromWeightsErrors(t *testing.T) {
 		return err
 	}
 	narrow := wave(200, 1)
-	narrow.Features, narrow.X = narrow.Features[:1], dense(make([]float64, 200), 200, 1)
+	narrow.Features, narrow.X = narrow.Features[:1], denseOf(make([]float64, 200), 200, 1)
 	oneLine(t, from(path, narrow, WeightOptions{}), path, "maps 2 inputs to 1 outputs", `expected 1 inputs (the features ["a"])`)
 	oneLine(t, from(path, twins(50, 1), WeightOptions{}), path, "expected 2 inputs", "and 2 outputs")
 	oneLine(t, from(path, set, WeightOptions{Network: Network{Hidden: []int{11}}}), path, "dense1")
@@ -117,7 +117,7 @@ func TestFromWeightsErrors(t *testing.T) {
 		p.Value.Zero()
 	}
 	zero := *set
-	zero.Y = dense(make([]float64, set.N()), set.N(), 1)
+	zero.Y = denseOf(make([]float64, set.N()), set.N(), 1)
 	path = weightFile(t, m)
 	oneLine(t, from(path, &zero, WeightOptions{}), path, "mean squared residual is 0, expected a positive number")
 }
@@ -148,7 +148,7 @@ func TestFromWeightsOfAnotherForm(t *testing.T) {
 
 // TestFromWeightsOfMoreClasses: a set that lacks one of 20 numbered classes has the 20 classes of the network.
 func TestFromWeightsOfMoreClasses(t *testing.T) {
-	set := &data.Set{Features: []string{"a"}, Targets: []string{"k"}, X: dense(make([]float64, 80), 80, 1), Y: dense(make([]float64, 80), 80, 1)}
+	set := &data.Set{Features: []string{"a"}, Targets: []string{"k"}, X: denseOf(make([]float64, 80), 80, 1), Y: denseOf(make([]float64, 80), 80, 1)}
 	var some []int
 	for i := range 80 {
 		set.X.Float64s()[i], set.Y.Float64s()[i] = float64(i%20)/10, float64(i%20)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/coverage"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 )
@@ -106,7 +106,7 @@ func speed(ctx context.Context, m *valla.Model, set *data.Set) (float64, error) 
 	if err != nil {
 		return 0, err
 	}
-	rows := set.Rows(holdout.UpTo(0, min(speedRows, set.N())))
+	rows := set.Rows(dense.Indices(min(speedRows, set.N())))
 	x, err := task.Inputs{Shape: m.Task.Inputs.Shape}.Apply(rows.X, tensor.Float64)
 	if err != nil {
 		return 0, err

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -136,7 +137,7 @@ func (c *contest) divide(pool *data.Set) error {
 	}
 	switch {
 	case c.outer != nil:
-		c.folds = []fold{{pool, c.outer.Rows(holdout.Spaced(c.outer.N(), holdout.MostJudges))}}
+		c.folds = []fold{{pool, c.outer.Rows(dense.Spaced(c.outer.N(), holdout.MostJudges))}}
 	case k == 1:
 		c.folds = []fold{{inOrder(pool, order[:(n+1)/2]), inOrder(pool, order[(n+1)/2:])}}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/internal/holdout"
 )
 
 // lawTable is a table of the benchmark of laws.
@@ -81,7 +81,7 @@ func (l lawTable) open(t *testing.T, seed uint64) (train, test *data.Set) {
 		train = train.Rows(r.Perm(train.N())[:l.rows])
 	}
 	if test.N() > lawTestRows {
-		test = test.Rows(holdout.Spaced(test.N(), lawTestRows))
+		test = test.Rows(dense.Spaced(test.N(), lawTestRows))
 	}
 	return train, test
 }

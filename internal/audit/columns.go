@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // columns finds faults of inputs: exchanged columns, other units, columns that no longer vary, and drifts. It
@@ -167,7 +169,7 @@ const (
 func (r *Rows) repaired() ([]string, error) {
 	d := len(r.Names)
 	pairs := d * (d - 1) / 2
-	rows := spaced(r.N(), min(200, max(30, swapped/pairs)))
+	rows := dense.Spaced(r.N(), min(200, max(30, swapped/pairs)))
 	if pairs > 400 || len(rows) < 30 {
 		return nil, nil
 	}
@@ -202,13 +204,4 @@ func (r *Rows) repaired() ([]string, error) {
 		}
 	}
 	return best, nil
-}
-
-// spaced returns n of all row numbers at equal distances.
-func spaced(all, n int) (rows []int) {
-	n = min(all, n)
-	for i := range n {
-		rows = append(rows, i*all/n)
-	}
-	return rows
 }

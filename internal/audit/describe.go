@@ -1,9 +1,12 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // describe says how the targets of a slice differ from the others.
@@ -78,16 +81,8 @@ func correlation(a, b []float64) float64 {
 
 // ranks returns the places of numbers in ascending order.
 func ranks(v []float64) []float64 {
-	order := spaced(len(v), len(v))
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case v[i] < v[j]:
-			return -1
-		case v[i] > v[j]:
-			return 1
-		}
-		return 0
-	})
+	order := dense.Indices(len(v))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })
 	out := make([]float64, len(v))
 	for place, i := range order {
 		out[i] = float64(place)

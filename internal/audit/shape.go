@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 const (
@@ -22,8 +24,7 @@ const (
 
 // shape finds faults that all the rows have: shifted targets, error bars that are too small or too large, and heavy tails.
 func (r *Rows) shape(use []bool) []Finding {
-	rows := spaced(r.N(), r.N())
-	rows = slices.DeleteFunc(rows, func(i int) bool { return !use[i] })
+	rows := slices.DeleteFunc(dense.Indices(r.N()), func(i int) bool { return !use[i] })
 	switch {
 	case len(rows) < leastRows || r.Z == nil && r.Sure == nil:
 		return nil

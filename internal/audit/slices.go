@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Slice is a part of the rows, those whose columns lie in ranges.
@@ -100,7 +102,7 @@ func (r *Rows) axes(most int) (out []axis) {
 // newAxis divides values into bins by quantiles of a sample, or one for each value if these are few.
 func newAxis(name string, v []float64, bins int) axis {
 	sample := make([]float64, 0, 10_000)
-	for _, i := range spaced(len(v), cap(sample)) {
+	for _, i := range dense.Spaced(len(v), cap(sample)) {
 		sample = append(sample, v[i])
 	}
 	slices.Sort(sample)

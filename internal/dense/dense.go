@@ -66,12 +66,24 @@ func Put(dst *tensor.Dense, at int, src *tensor.Dense, first, n int) {
 func Resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 
 // Indices returns 0, 1, …, n−1.
-func Indices(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
+func Indices(n int) []int { return UpTo(0, n) }
+
+// UpTo returns n consecutive numbers, from from on.
+func UpTo(from, n int) []int {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = from + i
 	}
-	return all
+	return at
+}
+
+// Spaced returns the indices of at most most rows, evenly spaced among n rows.
+func Spaced(n, most int) []int {
+	rows := make([]int, min(n, most))
+	for i := range rows {
+		rows[i] = i * n / len(rows)
+	}
+	return rows
 }
 
 // Epsilon returns the distance from 1 to the next number of an element type, float32 or float64.

@@ -59,6 +59,20 @@ func TestIndices(t *testing.T) {
 	}
 }
 
+func TestSpaced(t *testing.T) {
+	for _, c := range []struct {
+		n, most int
+		want    []int
+	}{{10, 5, []int{0, 2, 4, 6, 8}}, {3, 5, []int{0, 1, 2}}, {7, 2, []int{0, 3}}, {0, 3, []int{}}} {
+		if got := Spaced(c.n, c.most); !slices.Equal(got, c.want) {
+			t.Errorf("%d of %d: %v, want %v", c.most, c.n, got, c.want)
+		}
+	}
+	if got := UpTo(3, 2); !slices.Equal(got, []int{3, 4}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestEpsilon: 1 + ε is the next number after 1, and 1 + ε/2 is 1.
 func TestEpsilon(t *testing.T) {
 	one, wide := float32(1), 1.0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -58,7 +59,7 @@ func Indices(n int, fraction float64, seed uint64) (rows, held []int, err error)
 		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
 	}
 	if fraction == 0 {
-		return UpTo(0, n), nil, nil
+		return dense.Indices(n), nil, nil
 	}
 	rows, held = data.Split(n, min(fraction, Most/float64(n)), Rand(seed, Splits))
 	if len(rows) == 0 || len(held) == 0 {
@@ -83,23 +84,8 @@ func HalvesOrder(n int, seed uint64) []int {
 	return order
 }
 
-// Spaced returns the indices of at most most rows, evenly spaced among n rows.
-func Spaced(n, most int) []int {
-	rows := make([]int, min(n, most))
-	for i := range rows {
-		rows[i] = i * n / len(rows)
-	}
-	return rows
-}
-
-// UpTo returns n consecutive numbers, from from on.
-func UpTo(from, n int) []int {
-	at := make([]int, n)
-	for i := range at {
-		at[i] = from + i
-	}
-	return at
-}
+// UpTo is [dense.UpTo].
+func UpTo(from, n int) []int { return dense.UpTo(from, n) }
 
 // Positions returns, for each row of the set held that [Split] makes of n rows, or with halves of the rows that
 // [Halves] lets choose, its number among the n rows.

@@ -1,12 +1,14 @@
 package holdout
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -19,13 +21,8 @@ func Outer(set *data.Set, share float64) (inner, outer *data.Set, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	order := UpTo(0, n)
-	slices.SortStableFunc(order, func(a, b int) int {
-		if math.Abs(away[a]) < math.Abs(away[b]) {
-			return -1
-		}
-		return 1
-	})
+	order := dense.Indices(n)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(away[a]), math.Abs(away[b])) })
 	k := n - int(math.Round(share*float64(n)))
 	slices.Sort(order[:k])
 	slices.Sort(order[k:])

@@ -14,8 +14,8 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/audit"
 	"github.com/go-valla/valla/internal/coverage"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/figure"
-	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -267,7 +267,7 @@ func number(v float64) string {
 // sorted returns the indices of v in ascending order of the numbers or, with the sign −1, in descending
 // order. Among equal numbers the first comes first.
 func sorted(v []float64, sign float64) []int {
-	order := holdout.UpTo(0, len(v))
+	order := dense.Indices(len(v))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sign*v[a], sign*v[b]) })
 	return order
 }

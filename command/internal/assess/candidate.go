@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
 	"github.com/go-valla/valla/internal/settings"
@@ -131,7 +132,7 @@ func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.Predict
 	a, b := holdout.Halves(set, o.Seed)
 	all, y := &valla.Prediction{}, []float64(nil)
 	for _, pair := range [][2]*data.Set{{a, b}, {b, a}} {
-		choose := pair[0].Rows(holdout.UpTo(0, min(pair[0].N(), mostToChoose)))
+		choose := pair[0].Rows(dense.Indices(min(pair[0].N(), mostToChoose)))
 		o.OnRows = rows.Pass(choosingPasses * choose.N())
 		c, err := m.Calibrate(ctx, choose, valla.CalibrateOptions{Method: valla.CalibrateTemperature, PredictOptions: o})
 		if err != nil {

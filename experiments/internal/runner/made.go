@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 )
 
@@ -57,9 +58,9 @@ func made(name string, fraction float64, seed uint64) (*problem, error) {
 		return p, nil
 	}
 	all := madeTable(s.train+s.held+s.test, s.input[0], rng)
-	p.train, p.test = all.Rows(holdout.UpTo(0, s.train)), all.Rows(holdout.UpTo(s.train, s.test))
+	p.train, p.test = all.Rows(dense.Indices(s.train)), all.Rows(dense.UpTo(s.train, s.test))
 	if s.held > 0 {
-		p.held = all.Rows(holdout.UpTo(s.train+s.test, s.held))
+		p.held = all.Rows(dense.UpTo(s.train+s.test, s.held))
 		return p, nil
 	}
 	var err error

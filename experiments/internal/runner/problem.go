@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/npy"
 )
@@ -51,7 +52,7 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 	if p.held == nil {
 		p.train, p.held, err = holdout.Split(parts.Train, fraction, seed)
 	} else if p.held.N() > holdout.Most {
-		p.held = p.held.Rows(holdout.UpTo(0, holdout.Most))
+		p.held = p.held.Rows(dense.Indices(holdout.Most))
 	}
 	return p, err
 }

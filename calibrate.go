@@ -146,9 +146,9 @@ func (m *Model) calibrationRows(set *data.Set, o CalibrateOptions) (gp.Examples,
 // calibratable returns an error if a method cannot correct predictions of the model's likelihood.
 func (m *Model) calibratable(method string) error {
 	switch l := m.Task.Likelihood(); {
-	case method == CalibrateLaw && !m.gaussianNumbers():
+	case method == CalibrateLaw && !m.Task.Gaussian():
 		return settings.Errorf("the method %q is for Gaussian noise, and the model has the likelihood %v", CalibrateLaw, l)
-	case m.classifies() || m.gaussianNumbers() || method == CalibrateVector || method == CalibrateAbstain:
+	case m.Task.Classifies() || m.Task.Gaussian() || method == CalibrateVector || method == CalibrateAbstain:
 		return nil
 	case method == CalibrateConformal && l.Width() > 1:
 		return settings.Errorf("the method %q needs targets of one number, and those of the likelihood %v have %d", CalibrateConformal, l, l.Width())
@@ -188,7 +188,7 @@ func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, gp.Recor
 
 // bestTemperature finds the temperature of a model without a calibration.
 func (m *Model) bestTemperature(ctx context.Context, rows jury) (float64, error) {
-	if m.classifies() {
+	if m.Task.Classifies() {
 		return m.logitTemperature(ctx, rows)
 	}
 	return m.deviation(ctx, rows)
@@ -217,7 +217,7 @@ func gainFacts(before, after judged) []gp.Fact {
 
 // vector finds the vector of a model without a calibration.
 func (m *Model) vector(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
-	if !m.classifies() {
+	if !m.Task.Classifies() {
 		return nil, nil, settings.Errorf("the method %q scales the logits of classes, and the targets are numbers: expected %q or %q", CalibrateVector, CalibrateTemperature, CalibrateConformal)
 	}
 	mean, variance, labels, err := m.logits(ctx, rows)
@@ -469,7 +469,7 @@ func (m *Model) affine() gp.Affine {
 		return gp.Affine{}
 	}
 	all := func(v float64) []float64 { return slices.Repeat([]float64{v}, c) }
-	if m.classifies() {
+	if m.Task.Classifies() {
 		return gp.Affine{Mean: all(1 / t), Shift: all(0), Std: all(1 / t)}
 	}
 	return gp.Affine{Mean: all(1), Shift: all(0), Std: all(t)}
@@ -494,7 +494,7 @@ func (m *Model) checkCalibration() error {
 	if t := c.Temperature; !(t >= 0 && t-t == 0) {
 		return fmt.Errorf("temperature %g, expected a positive number", t)
 	}
-	classes := m.classifies()
+	classes := m.Task.Classifies()
 	if v := c.Vector; v != nil {
 		if !classes || c.Temperature != 0 {
 			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Kind())

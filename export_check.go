@@ -240,7 +240,7 @@ func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Exp
 			marks[i] = 1
 		}
 	}
-	if m.classifies() {
+	if m.Task.Classifies() {
 		all, err := m.predictedClasses(ctx, rows, p, o)
 		if err == nil {
 			all["abstain"] = marks

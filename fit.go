@@ -227,7 +227,7 @@ func (m *Model) posterior(f *gp.Fitted, method string, of likelihood.Likelihood)
 // fitTemperature gives the posterior of a classifier the temperature that the held-out examples of a problem choose, if
 // they may, and the record r this number.
 func (m *Model) fitTemperature(ctx context.Context, p gp.Problem, r *gp.Record) error {
-	if !p.Tempered || !m.classifies() {
+	if !p.Tempered || !m.Task.Classifies() {
 		return nil
 	}
 	share, err := judgedShare(p)

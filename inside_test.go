@@ -97,7 +97,7 @@ func TestInsideRefusals(t *testing.T) {
 		oneLine(t, err, c.want)
 	}
 	same := fit(t, m, set, FitOptions{Settings: &laplace.Settings{}, Likelihood: observationModel(t, "gaussian")})
-	if !same.gaussianNumbers() {
+	if !same.Task.Gaussian() {
 		t.Error("Gaussian noise in place of Gaussian noise is another model")
 	}
 }

@@ -177,7 +177,7 @@ func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 // agrees reports whether the network classifies a share of the examples correctly. In regression it always
 // does.
 func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool, error) {
-	if !m.classifies() {
+	if !m.Task.Classifies() {
 		return true, nil
 	}
 	f, err := m.outputs(ctx, e.X)

@@ -32,18 +32,12 @@ func checkLaw(name string) error {
 	return nil
 }
 
-// gaussianNumbers reports whether the model is a regression with Gaussian noise, whose residuals can have a law.
-func (m *Model) gaussianNumbers() bool {
-	r, ok := m.Task.Outputs.(*task.Regression)
-	return ok && r.Model == nil
-}
-
 // checkLaws returns an error if the laws are wrong.
 func (m *Model) checkLaws() error {
 	if m.Laws == nil {
 		return nil
 	}
-	if !m.gaussianNumbers() || len(m.Laws) != m.Task.Size() {
+	if !m.Task.Gaussian() || len(m.Laws) != m.Task.Size() {
 		return fmt.Errorf("%d laws of residuals of %s, expected one for each target of a regression with Gaussian noise", len(m.Laws), m.Task.Kind())
 	}
 	for t := range m.Laws {
@@ -96,7 +90,7 @@ func (m *Model) ownScales(p gp.Posterior) gp.Posterior {
 // cannot predict them gets none; the verdict names its row.
 func (m *Model) fitLaws(ctx context.Context, e *gp.Examples, d division) error {
 	m.Laws = nil
-	if e == nil || d.law == law.Gaussian || !m.gaussianNumbers() {
+	if e == nil || d.law == law.Gaussian || !m.Task.Gaussian() {
 		return nil
 	}
 	all, err := m.residuals(ctx, *e, d.order)

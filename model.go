@@ -256,7 +256,7 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	if _, err := method.Lookup(p.Method); err != nil {
 		return err
 	}
-	if t := p.Temperature; t != 0 && (!m.classifies() || !(t > 0 && t-t == 0)) {
+	if t := p.Temperature; t != 0 && (!m.Task.Classifies() || !(t > 0 && t-t == 0)) {
 		return fmt.Errorf("temperature %g of %s, expected a positive number, and none but for classes", t, m.Task.Kind())
 	}
 	noisy := likelihood.Noisy(m.Task.Likelihood())
@@ -321,12 +321,6 @@ func (m *Model) checkAll() error {
 		return fmt.Errorf("posterior: %w", err)
 	}
 	return nil
-}
-
-// classifies reports whether the model is for a classification.
-func (m *Model) classifies() bool {
-	_, ok := m.Task.Outputs.(*task.Classification)
-	return ok
 }
 
 // checkNet returns an error unless the network has the arrays of its form.

@@ -39,7 +39,7 @@ func (m *Model) Quantiles(ctx context.Context, set *data.Set, level float64, rep
 		return nil, err
 	case !(level > 0 && level < 1):
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
-	case !m.gaussianNumbers() || m.Task.Size() != 1:
+	case !m.Task.Gaussian() || m.Task.Size() != 1:
 		return nil, fmt.Errorf("intervals of %s of %d targets, expected a regression of one target", m.Task.Kind(), m.Task.Size())
 	}
 	o.NoiseHead, o.Training.Networks, o.head, o.OnProgress = "", 1, pinballHead(level), report

@@ -25,7 +25,7 @@ func refitted(t *testing.T, m *Model, set, held *data.Set) *Model {
 			return nil, err
 		}
 		s := &laplace.Settings{Structure: "diag", PriorStd: 0.3}
-		if !m.classifies() {
+		if !m.Task.Classifies() {
 			s.NoiseStd = 0.5
 		}
 		return s.Fit(context.Background(), of, gp.Run{})

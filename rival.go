@@ -25,8 +25,8 @@ type rival struct {
 // noise or a temperature of few rows may be far off. The examples that have chosen for the posterior choose their numbers,
 // if there are any.
 func (m *Model) rivals(ctx context.Context, e *gp.Examples, d division) (out []rival, err error) {
-	numbers, plain := m.MAP().gaussianNumbers(), rival{model: m.MAP()}
-	if e == nil || !numbers && !m.classifies() {
+	numbers, plain := m.MAP().Task.Gaussian(), rival{model: m.MAP()}
+	if e == nil || !numbers && !m.Task.Classifies() {
 		return []rival{plain}, nil
 	}
 	hot, err := m.MAP().heated(ctx, e.Rows(dense.Spaced(e.N(), holdout.MostJudges)))

@@ -37,7 +37,7 @@ func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (_
 	if o.Samples < 1 {
 		return nil, settings.Errorf("%d samples, expected at least one", o.Samples)
 	}
-	if o.Noise && m.classifies() {
+	if o.Noise && m.Task.Classifies() {
 		return nil, settings.Errorf("samples with noise of classes, which have none")
 	}
 	p, err := m.joint()
@@ -82,7 +82,7 @@ func (m *Model) scattered(ctx context.Context, in *tensor.Dense, f []float64, rn
 // probabilities.
 func (m *Model) sampled(ctx context.Context, in *tensor.Dense, f []float64, shape ...int) (*tensor.Dense, error) {
 	c := shape[2]
-	if m.classifies() {
+	if m.Task.Classifies() {
 		for row := range slices.Chunk(f, c) {
 			kernel.Softmax(row, row)
 		}

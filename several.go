@@ -88,11 +88,11 @@ func (m *Model) Trained() (o TrainOptions, err error) {
 	if o, err = m.training(); err != nil {
 		return o, err
 	}
-	if !m.classifies() && !m.gaussianNumbers() {
+	if !m.Task.Classifies() && !m.Task.Gaussian() {
 		return o, fmt.Errorf("the likelihood %v has parameters that each network would learn by itself", m.Task.Likelihood())
 	}
 	e := m.History[0]
-	o.Seed, o.Classes, o.TargetTransform = e.Seed, m.classifies(), m.transform()
+	o.Seed, o.Classes, o.TargetTransform = e.Seed, m.Task.Classifies(), m.transform()
 	o.Network.Own, o.Training.Networks = form, networks
 	o.chosen = slices.ContainsFunc(e.Facts, func(f gp.Fact) bool { return f.Name == chosenDecay })
 	if m.Task.Scale != nil {

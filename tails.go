@@ -23,7 +23,7 @@ const (
 // tailNotes returns a sentence about each target of a regression with Gaussian noise whose values in a set have a long
 // tail, with a remedy. A few such values dominate the squared error and the noise.
 func (m *Model) tailNotes(set *data.Set) (notes []string) {
-	if !m.gaussianNumbers() || m.transform() != "" || set.N() < fewest {
+	if !m.Task.Gaussian() || m.transform() != "" || set.N() < fewest {
 		return nil
 	}
 	y, c := graph.Floats(set.Y), m.Task.Size()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
@@ -41,7 +40,7 @@ func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jur
 // networkWarnings compares the network with the best constant prediction, in a classification and with Gaussian noise.
 func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]string, error) {
 	m = m.MAP()
-	if !m.classifies() && !m.gaussianNumbers() {
+	if !m.Task.Classifies() && !m.Task.Gaussian() {
 		return nil, nil
 	}
 	loss, err := m.heldLoss(ctx, train)
@@ -49,11 +48,11 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 		return nil, err
 	}
 	spread, c := m.spread(train), float64(m.Task.Size())
-	if !m.classifies() && loss > c*spread {
+	if !m.Task.Classifies() && loss > c*spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the mean: its root mean squared error is %.3g times the standard deviation of the targets. "+
 			"It is hardly trained, or works in other units than those of the data: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.",
 			math.Sqrt(loss/c/spread))}, nil
-	} else if m.classifies() && loss > spread {
+	} else if m.Task.Classifies() && loss > spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the frequency of each class: its NLL is %.3g instead of %.3g. "+
 			"It is hardly trained, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
 	}
@@ -64,7 +63,7 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 // the classes.
 func (m *Model) spread(e gp.Examples) float64 {
 	y, c, n := graph.Floats(e.Y), m.Task.Size(), float64(e.N())
-	regression := !m.classifies()
+	regression := !m.Task.Classifies()
 	sum := 0.0
 	for k := range c {
 		mean, square := 0.0, 0.0
@@ -152,8 +151,7 @@ func (m *Model) visible(p judged) float64 {
 
 // noiseWarnings compares Gaussian noise with the targets and with the residual.
 func (m *Model) noiseWarnings(train gp.Examples, p judged, j jury) []string {
-	r, regression := m.Task.Outputs.(*task.Regression)
-	if !regression || r.Model != nil {
+	if !m.Task.Gaussian() {
 		return nil
 	}
 	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0

@@ -90,9 +90,8 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	defer m.CloseFeatures()
 	models, network := assess.Models(m)
-	e := evaluation{network: network, seen: m.Seen(), remedy: assess.Remedy(m), targets: m.Task.Targets(), level: c.Level, links: make([]task.Link, len(models))}
+	e := evaluation{network: network, seen: m.Seen(), remedy: assess.Remedy(m), targets: m.Task.Targets(), classes: m.Task.Classifies(), level: c.Level, links: make([]task.Link, len(models))}
 	e.covered = slices.Repeat([]coverage.Tally{{Level: c.Level}}, len(models))
-	_, e.classes = m.Task.Outputs.(*task.Classification)
 	if m.Posterior != nil {
 		e.own = gp.MeanOf(m.Posterior.Stored)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -108,19 +107,13 @@ func newContender(name string) (contender, error) {
 	return c, nil
 }
 
-// gaussian reports whether the targets are numbers with Gaussian noise, whose residuals can have a law.
-func (c *contest) gaussian() bool {
-	r, ok := c.m.Task.Outputs.(*task.Regression)
-	return ok && r.Model == nil
-}
-
 // contenders returns the network alone, and the contenders of the options that suit the outputs.
 func (c *contest) contenders() ([]contender, error) {
-	names := c.o.Methods
+	names, of := c.o.Methods, c.m.Task
 	if names == nil {
 		names = slices.DeleteFunc(Names(), func(n string) bool {
-			return n == valla.CalibrateVector && !c.classes() || n == valla.CalibrateLaw && !c.gaussian() ||
-				(n == meanVariance || n == quantileNetwork) && c.classes()
+			return n == valla.CalibrateVector && !of.Classifies() || n == valla.CalibrateLaw && !of.Gaussian() ||
+				(n == meanVariance || n == quantileNetwork) && of.Classifies()
 		})
 	}
 	names = append([]string{networkAlone}, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == networkAlone })...)

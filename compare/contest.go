@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
@@ -164,10 +163,4 @@ func (c *contest) fitOptions(f fold) (o valla.FitOptions) {
 		o.Held = f.choose
 	}
 	return o
-}
-
-// classes reports whether the model is a classifier.
-func (c *contest) classes() bool {
-	_, ok := c.m.Task.Outputs.(*task.Classification)
-	return ok
 }

@@ -78,7 +78,7 @@ func (c *contest) quantiles(ctx context.Context, one contender) error {
 
 // span adds the intervals of a prediction of one target to a result.
 func (c *contest) span(out *Result, p *valla.Prediction, y []float64) error {
-	if c.classes() || len(c.out.Targets) > 1 || !p.Covers() {
+	if c.m.Task.Classifies() || len(c.out.Targets) > 1 || !p.Covers() {
 		return nil
 	}
 	lower, upper, err := p.Interval(c.o.Level)

@@ -32,6 +32,18 @@ type Outputs interface {
 // Kind returns "regression" or "classification".
 func (t Task) Kind() string { return t.Outputs.kind() }
 
+// Classifies reports whether the task is a classification.
+func (t Task) Classifies() bool {
+	_, ok := t.Outputs.(*Classification)
+	return ok
+}
+
+// Gaussian reports whether the targets are numbers with Gaussian noise, whose residuals can have a law.
+func (t Task) Gaussian() bool {
+	r, ok := t.Outputs.(*Regression)
+	return ok && r.Model == nil
+}
+
 // Size returns the number C of the network's outputs.
 func (t Task) Size() int { return t.Outputs.size() }
 

@@ -120,7 +120,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 
 // parts returns the sections of the page.
 func (s subject) parts() []Part {
-	if classes(s.m) {
+	if s.m.Task.Classifies() {
 		return []Part{s.classes()}
 	}
 	var out []Part

@@ -149,12 +149,6 @@ func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.Predict
 	return all, tensor.New(tensor.WithShape(set.Y.Shape()...), tensor.WithBacking(y)), nil
 }
 
-// classes says whether the task of m is a classification.
-func classes(m *valla.Model) bool {
-	_, ok := m.Task.Outputs.(*task.Classification)
-	return ok
-}
-
 // confidence returns the probability of the most probable class of each row, and whether the row is
 // classified correctly.
 func (c candidate) confidence() (top []float64, right []bool) {

@@ -157,7 +157,7 @@ func (o *outcomes) close() {
 // adapts reports whether outcomes can adapt the intervals of a model: those of one number.
 func adapts(m *valla.Model) bool {
 	l := m.Likelihood()
-	return len(m.Task.Targets()) == 1 && !likelihood.IsClass(l) && l.Kind() == likelihood.Number && l.Width() == 1
+	return len(m.Task.Targets()) == 1 && l.Kind() == likelihood.Number && l.Width() == 1
 }
 
 // adapted returns a prediction whose intervals and quantiles adapt to the outcomes.

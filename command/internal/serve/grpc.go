@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"net/http"
@@ -284,7 +283,9 @@ func (r *inferResponse) message(raw bool) *oip.ModelInferResponse {
 		o := &oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: converted[int64](t.Shape)}
 		out.Outputs = append(out.Outputs, o)
 		if raw {
-			out.RawOutputContents = append(out.RawOutputContents, t.bytes())
+			b := &blocks{whole: true}
+			b.raw(t.Data)
+			out.RawOutputContents = append(out.RawOutputContents, b.block)
 			continue
 		}
 		o.Contents = &oip.InferTensorContents{}
@@ -295,21 +296,6 @@ func (r *inferResponse) message(raw bool) *oip.ModelInferResponse {
 			for _, s := range v {
 				o.Contents.BytesContents = append(o.Contents.BytesContents, []byte(s))
 			}
-		}
-	}
-	return out
-}
-
-// bytes returns the elements in the encoding of the binary extension.
-func (t *outputTensor) bytes() (out []byte) {
-	switch v := t.Data.(type) {
-	case []float64:
-		for _, x := range v {
-			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
-		}
-	case []string:
-		for _, s := range v {
-			out = append(binary.LittleEndian.AppendUint32(out, uint32(len(s))), s...)
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/compare"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // compareCommand is the command line of valla compare.
@@ -167,13 +168,13 @@ func comparisonHead(c *compare.Comparison) string {
 		how = fmt.Sprintf("in %d folds", c.Folds)
 	}
 	if c.Shift {
-		return fmt.Sprintf("scores of %s on %d rows that lie outside along the first principal component, the network trained again and posteriors fitted to %d of the others\n", quoted(c.Targets), c.Rows, c.Train)
+		return fmt.Sprintf("scores of %s on %d rows that lie outside along the first principal component, the network trained again and posteriors fitted to %d of the others\n", tablefile.Listed(c.Targets), c.Rows, c.Train)
 	}
 	seen := ""
 	if c.Seen {
 		seen = "; the network may have seen these rows: --validation gives others"
 	}
-	return fmt.Sprintf("scores of %s on %d rows held out (%s), posteriors fitted to %d rows%s\n", quoted(c.Targets), c.Rows, how, c.Train, seen)
+	return fmt.Sprintf("scores of %s on %d rows held out (%s), posteriors fitted to %d rows%s\n", tablefile.Listed(c.Targets), c.Rows, how, c.Train, seen)
 }
 
 // digits returns the text of a time, with two significant digits below 100.

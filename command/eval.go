@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/coverage"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -235,7 +236,7 @@ func (e evaluation) text() string {
 	for _, n := range medianNotes(e.medians) {
 		own += n + "\n"
 	}
-	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage()+e.difference()+e.doubts(), own)
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, tablefile.Listed(e.targets), units, w.Render(), e.coverage()+e.difference()+e.doubts(), own)
 }
 
 // difference returns a line about the NLLs of the methods on the same rows.
@@ -293,13 +294,4 @@ func (e evaluation) coverage() string {
 		return fmt.Sprintf("%g %% sets hold the class of %s\n", 100*e.level, strings.Join(parts, "; "))
 	}
 	return fmt.Sprintf("%g %% intervals hold %s\n", 100*e.level, strings.Join(parts, "; "))
-}
-
-// quoted returns a list of names in quotation marks.
-func quoted(names []string) string {
-	var list []string
-	for _, n := range names {
-		list = append(list, fmt.Sprintf("%q", n))
-	}
-	return strings.Join(list, ", ")
 }

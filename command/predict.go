@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // predictCommand is the command line of valla predict.
@@ -263,7 +264,7 @@ func document(r *listing.Predictions) map[string]any {
 // report prints the predictions as a document, or a summary of what was written.
 func (c *predictCommand) report(stdout io.Writer, r *listing.Predictions) error {
 	if !c.JSON {
-		_, err := fmt.Fprintf(stdout, "wrote %d predictions of %s to %s\n", r.Rows, quoted(r.Targets), c.out)
+		_, err := fmt.Fprintf(stdout, "wrote %d predictions of %s to %s\n", r.Rows, tablefile.Listed(r.Targets), c.out)
 		return err
 	}
 	doc := document(r)

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -137,7 +138,7 @@ func (v *version) named(name string) (output, error) {
 		}
 		names = append(names, o.name)
 	}
-	return output{}, fmt.Errorf("output %q, expected one of %s%s", short(name), quoted(names), settings.Nearest(name, names))
+	return output{}, fmt.Errorf("output %q, expected one of %s%s", short(name), tablefile.Listed(names), settings.Nearest(name, names))
 }
 
 // numbersOf returns a function that makes an output of f: one number for each row and target.

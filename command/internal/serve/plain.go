@@ -161,7 +161,7 @@ func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
 	for i, raw := range list {
 		var row []any
 		if err := json.Unmarshal(raw, &row); err != nil || len(row) != len(names) {
-			return rows{}, fmt.Errorf("row %d (counting from 0): expected a list of %d values, of %s, found %s", i, len(names), quoted(names), short(string(raw)))
+			return rows{}, fmt.Errorf("row %d (counting from 0): expected a list of %d values, of %s, found %s", i, len(names), tablefile.Listed(names), short(string(raw)))
 		}
 		for j, v := range row {
 			columns[j].add(v)
@@ -198,7 +198,7 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 			v, ok := row[name]
 			if !ok {
 				given := slices.Sorted(maps.Keys(row))
-				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q; it has %s%s", i, name, quoted(given), settings.Nearest(name, given))
+				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q; it has %s%s", i, name, tablefile.Listed(given), settings.Nearest(name, given))
 			}
 			columns[j].add(v)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/go-valla/valla/internal/raw"
 )
@@ -282,12 +281,4 @@ func (r *inferRequest) decoding() (bytes float64) {
 func flag(parameters map[string]any, name string) bool {
 	v, _ := parameters[name].(bool)
 	return v
-}
-
-// quoted returns a list of names for a message, at most the first 20.
-func quoted(names []string) string {
-	if len(names) > 20 {
-		return `"` + strings.Join(names[:20], `", "`) + fmt.Sprintf(`" and %d more`, len(names)-20)
-	}
-	return `"` + strings.Join(names, `", "`) + `"`
 }

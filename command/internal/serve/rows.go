@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // rows are the inputs of a request.
@@ -37,7 +38,7 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	for _, name := range v.columns() {
 		c, ok := byName[name]
 		if !ok {
-			return rows{}, fmt.Errorf("no column %q among the inputs %s%s", name, quoted(given), settings.Nearest(name, given))
+			return rows{}, fmt.Errorf("no column %q among the inputs %s%s", name, tablefile.Listed(given), settings.Nearest(name, given))
 		}
 		columns = append(columns, c)
 	}
@@ -124,7 +125,7 @@ func (v *version) expected() string {
 	if v.encoded() {
 		whole = "encoded as the network takes them"
 	}
-	return fmt.Sprintf("an input of shape [n] for each of %s, or one of numbers of shape [n %d] %s", quoted(v.columns()), len(in.Features), whole)
+	return fmt.Sprintf("an input of shape [n] for each of %s, or one of numbers of shape [n %d] %s", tablefile.Listed(v.columns()), len(in.Features), whole)
 }
 
 // columns returns the names of the columns that the model reads, and nil if its inputs are no columns.

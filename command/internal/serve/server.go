@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // Server answers requests for predictions. It is an http.Handler; [Server.Run] also listens.
@@ -90,7 +91,7 @@ func (s *Server) find(name string) (*hosted, error) {
 		}
 		names = append(names, h.name)
 	}
-	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s%s", short(name), quoted(names), settings.Nearest(name, names))}
+	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s%s", short(name), tablefile.Listed(names), settings.Nearest(name, names))}
 }
 
 // watch checks the files from time to time until the server is closed.

@@ -5,10 +5,10 @@ import "math"
 // Binary accumulates the scores of predicted probabilities of a yes. The zero value is ready to use. It keeps the
 // probability of each row for the scores that need an order of the rows.
 type Binary struct {
-	p     []float64        // probabilities [n]
-	yes   []bool           // answers [n]
-	brier Mean             // of (p − yes)²
-	bins  [defaultBins]bin // of the probability
+	p     []float64     // probabilities [n]
+	yes   []bool        // answers [n]
+	brier Mean          // of (p − yes)²
+	bins  [binCount]bin // of the probability
 }
 
 // BinaryScores are the scores of N probabilities.
@@ -27,7 +27,7 @@ func (b *Binary) Add(p float64, yes bool) {
 	d := p - step(yes)
 	b.brier.Add(d * d)
 	if p == p { // not NaN
-		b.bins[binOf(p, defaultBins)].add(p, yes)
+		b.bins[binOf(p, binCount)].add(p, yes)
 	}
 }
 

@@ -6,22 +6,15 @@ import (
 )
 
 const (
-	defaultBins      = 15
-	defaultTolerance = 1e-5
+	binCount  = 15   // bins of equal width into which the expected calibration error (ECE) divides the confidence
+	tolerance = 1e-5 // largest difference from one of the sum of a row's probabilities; float32 satisfies it
 )
 
 // Classification accumulates the scores of predicted class probabilities. The zero value is
-// ready to use. Bins and Tolerance must be set before the first Add.
+// ready to use.
 type Classification struct {
-	// Bins is the number of bins of equal width into which the expected calibration error
-	// (ECE) divides the confidence; 0 means 15.
-	Bins int
-	// Tolerance is the largest difference from one that the sum of a row's probabilities may
-	// have; 0 means 1e-5, which probabilities computed in float32 satisfy.
-	Tolerance float64
-
-	classes int   // the number of classes in the first batch; 0 before it
-	bins    []bin // of the confidence
+	classes int           // the number of classes in the first batch; 0 before it
+	bins    [binCount]bin // of the confidence
 
 	// means over the rows, of which those of right are 1 where a row was classified correctly, and those of square
 	// are (right − confidence)²
@@ -58,9 +51,6 @@ func (c *Classification) Add(probs []float64, labels []int) error {
 		return err
 	}
 	c.classes = classes
-	if c.bins == nil {
-		c.bins = make([]bin, c.binCount())
-	}
 	for i, label := range labels {
 		c.add(probs[i*classes:(i+1)*classes], label)
 	}
@@ -84,7 +74,7 @@ func (c *Classification) add(p []float64, label int) {
 	c.brier.Add(brier)
 	c.right.Add(right)
 	c.square.Add((right - p[best]) * (right - p[best]))
-	c.bins[binOf(p[best], len(c.bins))].add(p[best], best == label)
+	c.bins[binOf(p[best], binCount)].add(p[best], best == label)
 }
 
 // Result returns the scores of everything added so far, or [ErrEmpty].
@@ -95,7 +85,7 @@ func (c *Classification) Result() (ClassificationScores, error) {
 	}
 	nll, right, brier, entropy := c.nll.Estimate(), c.right.Estimate(), c.brier.Estimate(), c.entropy.Estimate()
 	s := ClassificationScores{N: int(n), NLL: nll.Value, ACC: right.Value, Brier: brier.Value, Entropy: entropy.Value}
-	ece := eceOf(c.bins, n, c.square.Estimate().Value)
+	ece := eceOf(c.bins[:], n, c.square.Estimate().Value)
 	s.ECE = ece.Value
 	s.Errors.NLL, s.Errors.ACC, s.Errors.ECE, s.Errors.Brier, s.Errors.Entropy = nll.StandardError, right.StandardError, ece.StandardError, brier.StandardError, entropy.StandardError
 	return s, nil
@@ -150,17 +140,7 @@ func binOf(p float64, n int) int {
 	return i
 }
 
-func (c *Classification) binCount() int {
-	if c.Bins == 0 {
-		return defaultBins
-	}
-	return c.Bins
-}
-
 func (c *Classification) check(probs []float64, labels []int) (classes int, err error) {
-	if c.Bins < 0 || !(c.Tolerance >= 0) {
-		return 0, fmt.Errorf("metric: %w: %d bins and tolerance %v, expected neither below zero", ErrInput, c.Bins, c.Tolerance)
-	}
 	if len(labels) == 0 || len(probs) == 0 || len(probs)%len(labels) != 0 {
 		return 0, fmt.Errorf("metric: %w: %d probabilities for %d labels, expected the same number of classes for each",
 			ErrInput, len(probs), len(labels))
@@ -173,18 +153,14 @@ func (c *Classification) check(probs []float64, labels []int) (classes int, err 
 		if label < 0 || label >= classes {
 			return 0, fmt.Errorf("metric: %w: label[%d] = %d, expected 0 to %d", ErrInput, i, label, classes-1)
 		}
-		if err := c.checkRow(i, probs[i*classes:(i+1)*classes]); err != nil {
+		if err := checkRow(i, probs[i*classes:(i+1)*classes]); err != nil {
 			return 0, err
 		}
 	}
 	return classes, nil
 }
 
-func (c *Classification) checkRow(row int, p []float64) error {
-	tolerance := c.Tolerance
-	if tolerance == 0 {
-		tolerance = defaultTolerance
-	}
+func checkRow(row int, p []float64) error {
 	sum := 0.0
 	for k, q := range p {
 		if !(q >= 0 && q <= 1+tolerance) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-func classificationOf(t *testing.T, bins int, probs []float64, labels []int) ClassificationScores {
+func classificationOf(t *testing.T, probs []float64, labels []int) ClassificationScores {
 	t.Helper()
-	c := Classification{Bins: bins}
+	var c Classification
 	if err := c.Add(probs, labels); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestClassificationByHand(t *testing.T) {
 		0, 1, 0, // right, Brier 0, entropy 0
 		0.5, 0.5, 0, // the first of equals: wrong for label 1, Brier 0.5, entropy log 2
 	}
-	s := classificationOf(t, 0, probs, []int{0, 0, 1, 1})
+	s := classificationOf(t, probs, []int{0, 0, 1, 1})
 	near(t, "NLL", s.NLL, (1+2+0+1)*math.Ln2/4, 1e-15)
 	near(t, "ACC", s.ACC, 0.5, 0)
 	near(t, "Brier", s.Brier, 1.75/4, 1e-15)
@@ -38,7 +38,7 @@ func TestClassificationByHand(t *testing.T) {
 }
 
 func TestClassificationInfiniteNLL(t *testing.T) {
-	s := classificationOf(t, 0, []float64{1, 0}, []int{1})
+	s := classificationOf(t, []float64{1, 0}, []int{1})
 	if !math.IsInf(s.NLL, 1) {
 		t.Errorf("NLL of an impossible label = %v, want +Inf", s.NLL)
 	}
@@ -92,27 +92,25 @@ func softmaxSample(n, classes int) (probs []float64, labels []int) {
 func TestECEAgainstDefinition(t *testing.T) {
 	const n, classes = 150, 4
 	probs, labels := softmaxSample(n, classes)
-	for _, bins := range []int{1, 10, 15} {
-		want := 0.0
-		for b := range bins {
-			lo, hi := float64(b)/float64(bins), float64(b+1)/float64(bins)
-			var count, accuracy, confidence float64
-			for i, label := range labels {
-				best, p := argmax(probs[i*classes : (i+1)*classes])
-				if p > lo && p <= hi {
-					count++
-					confidence += p
-					if best == label {
-						accuracy++
-					}
+	want := 0.0
+	for b := range 15 {
+		lo, hi := float64(b)/15, float64(b+1)/15
+		var count, accuracy, confidence float64
+		for i, label := range labels {
+			best, p := argmax(probs[i*classes : (i+1)*classes])
+			if p > lo && p <= hi {
+				count++
+				confidence += p
+				if best == label {
+					accuracy++
 				}
 			}
-			if count > 0 {
-				want += count / n * math.Abs(accuracy/count-confidence/count)
-			}
 		}
-		near(t, "ECE", classificationOf(t, bins, probs, labels).ECE, want, 1e-13)
+		if count > 0 {
+			want += count / n * math.Abs(accuracy/count-confidence/count)
+		}
 	}
+	near(t, "ECE", classificationOf(t, probs, labels).ECE, want, 1e-13)
 }
 
 func argmax(p []float64) (int, float64) {
@@ -128,7 +126,7 @@ func argmax(p []float64) (int, float64) {
 func TestClassificationStreamsExactly(t *testing.T) {
 	const classes = 5
 	probs, labels := softmaxSample(101, classes)
-	want := classificationOf(t, 0, probs, labels)
+	want := classificationOf(t, probs, labels)
 	for _, batch := range []int{1, 7, 100} {
 		var c Classification
 		for lo := 0; lo < len(labels); lo += batch {
@@ -170,20 +168,15 @@ func TestClassificationRefuses(t *testing.T) {
 	}
 }
 
-func TestClassificationOptionsAndClassesAreChecked(t *testing.T) {
-	for _, c := range []Classification{{Bins: -1}, {Tolerance: -1}, {Tolerance: math.NaN()}} {
-		if err := c.Add([]float64{1, 0}, []int{0}); !errors.Is(err, ErrInput) {
-			t.Errorf("options %d, %v accepted: %v", c.Bins, c.Tolerance, err)
-		}
-	}
-	loose := Classification{Tolerance: 0.1}
-	if err := loose.Add([]float64{0.5, 0.45}, []int{0}); err != nil {
+func TestClassificationClassesAreChecked(t *testing.T) {
+	var c Classification
+	if err := c.Add([]float64{0.5, 0.5}, []int{0}); err != nil {
 		t.Error(err)
 	}
-	if err := loose.Add([]float64{0.5, 0.25, 0.25}, []int{0}); !errors.Is(err, ErrInput) {
+	if err := c.Add([]float64{0.5, 0.25, 0.25}, []int{0}); !errors.Is(err, ErrInput) {
 		t.Errorf("a batch of other classes accepted: %v", err)
 	}
-	if err := loose.Add(nil, nil); err != nil {
+	if err := c.Add(nil, nil); err != nil {
 		t.Errorf("an empty batch: %v", err)
 	}
 }
@@ -199,9 +192,9 @@ func TestReliability(t *testing.T) {
 		probs, labels = append(probs, p, 1-p), append(labels, label)
 		confidence, right = append(confidence, max(p, 1-p)), append(right, (p < 0.5) == (label == 1))
 	}
-	c := classificationOf(t, 10, probs, labels)
+	c := classificationOf(t, probs, labels)
 	ece, n := 0.0, 0
-	for i, b := range Reliability(confidence, right, 10) {
+	for i, b := range Reliability(confidence, right, 15) {
 		if b.Confidence <= 0.5 || b.Confidence > 1 || i > 0 && b.N == 0 {
 			t.Errorf("bin %+v", b)
 		}

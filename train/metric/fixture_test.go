@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"math"
 	"testing"
 
 	"github.com/go-valla/valla/internal/fixture"
@@ -30,13 +31,21 @@ func TestClassificationFixture(t *testing.T) {
 	a := fixture.Load(t, "metrics")
 	probs := a.Floats(t, "probs")
 	labels := a.Ints(t, "labels")
-	s := classificationOf(t, 0, probs, labels)
+	s := classificationOf(t, probs, labels)
 	fixture.Close(t, "cls_nll", []float64{s.NLL}, a.Floats(t, "cls_nll"), tol)
 	fixture.Close(t, "acc", []float64{s.ACC}, a.Floats(t, "acc"), tol)
 	fixture.Close(t, "brier", []float64{s.Brier}, a.Floats(t, "brier"), tol)
 	fixture.Close(t, "ece", []float64{s.ECE}, a.Floats(t, "ece"), tol)
-	ten := classificationOf(t, 10, probs, labels)
-	fixture.Close(t, "ece10", []float64{ten.ECE}, a.Floats(t, "ece10"), tol)
+	classes, ten := len(probs)/len(labels), 0.0
+	top, right := make([]float64, len(labels)), make([]bool, len(labels))
+	for i, label := range labels {
+		best, p := argmax(probs[i*classes : (i+1)*classes])
+		top[i], right[i] = p, best == label
+	}
+	for _, b := range Reliability(top, right, 10) {
+		ten += float64(b.N) / float64(len(labels)) * math.Abs(b.Accuracy-b.Confidence)
+	}
+	fixture.Close(t, "ece10", []float64{ten}, a.Floats(t, "ece10"), tol)
 }
 
 func TestOODFixture(t *testing.T) {

@@ -62,15 +62,6 @@ func Level(i int) float64 { return float64(i+1) / (levels + 1) }
 // normal returns the quantile of the standard normal distribution.
 func normal(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }
 
-// halfWidths[i] is the half width, in standard deviations, of the central
-// interval of probability Level(i): Φ⁻¹(½ + a/2) = √2 erf⁻¹(a).
-var halfWidths = func() (z [levels]float64) {
-	for i := range z {
-		z[i] = math.Sqrt2 * math.Erfinv(Level(i))
-	}
-	return z
-}()
-
 // quantiles are the quantiles of the standard normal distribution at QuantileLevels.
 var quantiles = func() (z [len(QuantileLevels)]float64) {
 	for i, p := range QuantileLevels {
@@ -99,11 +90,7 @@ func (r *Regression) addGaussian(mean, variance, y float64) {
 	for i, z := range quantiles {
 		row.Quantiles[i] = mean + z*s
 	}
-	var covered [levels]float64
-	for i, z := range halfWidths {
-		covered[i] = step(math.Abs(d) < z*s)
-	}
-	r.add(row, covered)
+	r.AddRow(row)
 }
 
 // AddRow adds a prediction with any distribution.
@@ -112,10 +99,6 @@ func (r *Regression) AddRow(row Row) {
 	for i := range covered {
 		covered[i] = row.Within(0.5-Level(i)/2, 0.5+Level(i)/2)
 	}
-	r.add(row, covered)
-}
-
-func (r *Regression) add(row Row, covered [levels]float64) {
 	d := row.Y - row.Mean
 	r.nll.Add(row.NLL)
 	r.squared.Add(d * d)

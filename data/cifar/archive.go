@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/data/internal/gunzip"
 )
 
@@ -18,7 +19,7 @@ const Archive = "cifar-10-binary.tar.gz"
 
 // readArchive reads all batches from the compressed archive at name. They may be in any order
 // and in any folder of the archive.
-func (l layout) readArchive(name string) (*Splits, error) {
+func (l layout) readArchive(name string) (*image.Splits, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no batches and no %s: %w", name, fs.ErrNotExist)

@@ -24,25 +24,17 @@ type layout struct {
 
 var published = layout{batch: 10000, validation: 5000}
 
-// Splits are the three parts of the data. Train and Validation share memory.
-type Splits struct {
-	Train      *image.Set // the training images without Validation, in the order of the batches
-	Validation *image.Set // the last 5,000 images of batch 5
-	Test       *image.Set // the images of the test batch
-	Have       []int      // the numbers, 1 to 5, of the training batches that were found
-}
-
 // CIFAR10 returns the pictures of animals and vehicles (Krizhevsky 2009) from the folder
 // dir. The folder holds the files data_batch_1.bin to data_batch_5.bin and test_batch.bin;
 // each may have .gz after its name. If the folder has no such file, CIFAR10 reads the file
 // [Archive] there.
 //
-// Batches 1 to 4 may be absent; Have says which are there. Batch 5, which has the validation
-// images, and the test batch are needed. Without them the error names the paths that were
-// tried and wraps fs.ErrNotExist.
-func CIFAR10(dir string) (*Splits, error) { return published.read(dir) }
+// The training images are in the order of the batches, and the last 5,000 images of batch 5 are the
+// validation images. Batches 1 to 4 may be absent. Batch 5 and the test batch are needed. Without
+// them the error names the paths that were tried and wraps fs.ErrNotExist.
+func CIFAR10(dir string) (*image.Splits, error) { return published.read(dir) }
 
-func (l layout) read(dir string) (*Splits, error) {
+func (l layout) read(dir string) (*image.Splits, error) {
 	files, err := find(dir)
 	if err != nil {
 		return nil, err
@@ -98,34 +90,28 @@ func find(dir string) (map[string]string, error) {
 // An assembly has room for each batch. The batches for training are one after the other.
 type assembly struct {
 	train, test *image.Set            // all images for training, and those for testing
-	have        []int                 // numbers, 1 to 5, of the batches for training
 	parts       map[string]*image.Set // by name; they share the memory of train and test
 }
 
 // assembly makes room for the batches for which files has a path.
 func (l layout) assembly(files map[string]string) *assembly {
-	a := &assembly{}
+	var have []int
 	for i := range batches {
 		if files[batchName(i+1)] != "" {
-			a.have = append(a.have, i+1)
+			have = append(have, i+1)
 		}
 	}
-	a.train, a.test = newSet(len(a.have)*l.batch), newSet(l.batch)
+	a := &assembly{train: newSet(len(have) * l.batch), test: newSet(l.batch)}
 	a.parts = map[string]*image.Set{testName: a.test}
-	for place, i := range a.have {
+	for place, i := range have {
 		a.parts[batchName(i)] = a.train.Slice(place*l.batch, (place+1)*l.batch)
 	}
 	return a
 }
 
-func (a *assembly) splits(l layout) *Splits {
-	n := a.train.N
-	return &Splits{
-		Train:      a.train.Slice(0, n-l.validation),
-		Validation: a.train.Slice(n-l.validation, n),
-		Test:       a.test,
-		Have:       a.have,
-	}
+func (a *assembly) splits(l layout) *image.Splits {
+	n := a.train.N - l.validation
+	return &image.Splits{Train: a.train.Slice(0, n), Validation: a.train.Slice(n, a.train.N), Test: a.test}
 }
 
 func readFile(name string, s *image.Set) error {

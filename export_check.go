@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/onnxfile"
 	"github.com/go-valla/valla/internal/onnxruntime"
 	"github.com/go-valla/valla/layers/onnx"
@@ -234,12 +235,7 @@ func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Exp
 	if err != nil {
 		return nil, err
 	}
-	marks := make([]float64, len(asked))
-	for i, v := range asked {
-		if v {
-			marks[i] = 1
-		}
-	}
+	marks := dense.Ones(asked)
 	if m.Task.Classifies() {
 		all, err := m.predictedClasses(ctx, rows, p, o)
 		if err == nil {

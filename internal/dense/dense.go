@@ -86,6 +86,17 @@ func Spaced(n, most int) []int {
 	return rows
 }
 
+// Ones returns 1 for true and 0 for false.
+func Ones(v []bool) []float64 {
+	out := make([]float64, len(v))
+	for i, yes := range v {
+		if yes {
+			out[i] = 1
+		}
+	}
+	return out
+}
+
 // Epsilon returns the distance from 1 to the next number of an element type, float32 or float64.
 func Epsilon(dt tensor.Dtype) float64 {
 	if dt == tensor.Float32 {

@@ -73,6 +73,12 @@ func TestSpaced(t *testing.T) {
 	}
 }
 
+func TestOnes(t *testing.T) {
+	if got := Ones([]bool{true, false, true}); !slices.Equal(got, []float64{1, 0, 1}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestEpsilon: 1 + ε is the next number after 1, and 1 + ε/2 is 1.
 func TestEpsilon(t *testing.T) {
 	one, wide := float32(1), 1.0

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -71,16 +72,10 @@ func (r *Predictions) abstain(p *valla.Prediction) error {
 	if err != nil || p.Abstain == nil {
 		return err
 	}
-	values := make([]float64, len(marks))
-	for i, v := range marks {
-		if v {
-			values[i] = 1
-		}
-	}
 	if p.Unfamiliar != nil {
 		r.Add("unfamiliar", p.Unfamiliar, 0, 1)
 	}
-	r.Add("abstain", values, 0, 1)
+	r.Add("abstain", dense.Ones(marks), 0, 1)
 	return nil
 }
 

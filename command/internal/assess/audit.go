@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/audit"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -40,24 +41,13 @@ func (s subject) rows(level float64) (*audit.Rows, error) {
 	switch {
 	case s.is.p.Classes != nil:
 		top, right := s.is.confidence()
-		r.Sure, r.Right = top, ones(right)
+		r.Sure, r.Right = top, dense.Ones(right)
 	case s.m.Likelihood().Kind() == likelihood.Binary:
 		r.Sure, r.Right = s.is.labels()
 	default:
 		s.numbers(r)
 	}
 	return r, nil
-}
-
-// ones returns 1 for true and 0 for false.
-func ones(v []bool) []float64 {
-	out := make([]float64, len(v))
-	for i, yes := range v {
-		if yes {
-			out[i] = 1
-		}
-	}
-	return out
 }
 
 // labels returns the probabilities of the most probable answers to the questions of each row, and whether they are

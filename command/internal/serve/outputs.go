@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/tablefile"
@@ -183,13 +184,7 @@ func unfamiliar(a *answer) (any, []int, error) {
 // abstain makes 1 for rows that need a look, and 0 for others.
 func abstain(a *answer) (any, []int, error) {
 	marks, err := a.p.Abstains()
-	out := make([]float64, len(marks))
-	for i, v := range marks {
-		if v {
-			out[i] = 1
-		}
-	}
-	return out, nil, err
+	return dense.Ones(marks), nil, err
 }
 
 // classNames returns the names of the classes.

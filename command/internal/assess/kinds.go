@@ -77,35 +77,57 @@ func (s subject) means(t int) Figure {
 		figure.Curves(figure.Axes{X: "predicted", Y: "counted", Zero: true}, list)}
 }
 
-// reliable returns a picture of shares against probabilities, in 15 bins.
-func (s subject) reliable(title, of string, pairs func(c candidate) (p []float64, yes []bool)) Figure {
-	list := s.lines(func(c candidate, line *figure.Series) {
-		p, yes := pairs(c)
+// pairs returns probabilities of a candidate, and whether that came true which has them.
+type pairs func(c candidate) (p []float64, yes []bool)
+
+// shares returns the shares of what came true against the probabilities, in bins.
+func (s subject) shares(of pairs) []figure.Series {
+	return s.lines(func(c candidate, line *figure.Series) {
+		p, yes := of(c)
 		for _, b := range metric.Reliability(p, yes, bins) {
 			line.X, line.Y = append(line.X, b.Confidence), append(line.Y, b.Accuracy)
 		}
 	})
-	return Figure{title, "The share of " + of + " against the mean probability, in 15 bins. The dashed diagonal is exact.",
-		figure.Curves(figure.Axes{X: "probability", Y: "share", Diagonal: true}, list)}
+}
+
+// histograms returns the distributions of the probabilities, in bins.
+func (s subject) histograms(of pairs) (list []figure.Series) {
+	for _, c := range s.all {
+		p, _ := of(c)
+		density := make([]float64, bins)
+		for _, v := range p {
+			density[min(int(v*bins), bins-1)] += 1 / float64(len(p))
+		}
+		list = append(list, figure.Histogram(c.Name, density, 1))
+	}
+	return list
+}
+
+// reliable returns a picture of shares against probabilities, in 15 bins.
+func (s subject) reliable(what string, of pairs) Figure {
+	return Figure{"Do the probabilities hold?", "The share of " + what + " against the mean probability, in 15 bins. The dashed diagonal is exact.",
+		figure.Curves(figure.Axes{X: "probability", Y: "share", Diagonal: true}, s.shares(of))}
+}
+
+// yes returns the probabilities of yes for target t.
+func yes(t int) pairs {
+	return func(c candidate) (p []float64, yes []bool) {
+		p, _, y := c.one(t)
+		for _, v := range y {
+			yes = append(yes, v == 1)
+		}
+		return p, yes
+	}
 }
 
 // answers returns the reliability of the probabilities of yes.
-func (s subject) answers(t int) Figure {
-	return s.reliable("Do the probabilities hold?", "yes", func(c candidate) ([]float64, []bool) {
-		p, _, y := c.one(t)
-		yes := make([]bool, len(y))
-		for i, v := range y {
-			yes[i] = v == 1
-		}
-		return p, yes
-	})
-}
+func (s subject) answers(t int) Figure { return s.reliable("yes", yes(t)) }
 
 // cumulative returns the reliability of the probabilities P(class ≤ k) for all k but the last.
 func (s subject) cumulative(t int) Figure {
 	_, _, all := s.is.one(t)
 	last := slices.Max(all)
-	return s.reliable("Do the probabilities hold?", "rows up to a class", func(c candidate) (p []float64, yes []bool) {
+	return s.reliable("rows up to a class", func(c candidate) (p []float64, yes []bool) {
 		_, _, y := c.one(t)
 		for i, v := range y {
 			d := c.p.Distribution(i, t)
@@ -119,17 +141,8 @@ func (s subject) cumulative(t int) Figure {
 
 // probabilities returns the histogram of the probabilities of yes.
 func (s subject) probabilities(t int) Figure {
-	var list []figure.Series
-	for _, c := range s.all {
-		p, _, _ := c.one(t)
-		density := make([]float64, bins)
-		for _, v := range p {
-			density[min(int(v*bins), bins-1)] += 1 / float64(len(p))
-		}
-		list = append(list, figure.Histogram(c.Name, density, 1))
-	}
 	return Figure{"How sure is the model?", "The share of rows with this probability of yes, in 15 bins.",
-		figure.Curves(figure.Axes{X: "probability of yes", Y: "share of the rows", Zero: true}, list)}
+		figure.Curves(figure.Axes{X: "probability of yes", Y: "share of the rows", Zero: true}, s.histograms(yes(t)))}
 }
 
 // worstTargets returns the table of the rows whose targets had the smallest densities or probabilities.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/internal/figure"
-	"github.com/go-valla/valla/train/metric"
 )
 
 const (
@@ -25,30 +24,15 @@ func (s subject) classes() Part {
 
 // reliability returns a picture of accuracy against confidence.
 func (s subject) reliability() Figure {
-	list := s.lines(func(c candidate, line *figure.Series) {
-		top, right := c.confidence()
-		for _, b := range metric.Reliability(top, right, bins) {
-			line.X, line.Y = append(line.X, b.Confidence), append(line.Y, b.Accuracy)
-		}
-	})
 	return Figure{"Is the model as often right as it says?",
 		"The share of right answers against their mean probability, in 15 bins. The dashed diagonal is exact calibration. Below the diagonal the model is overconfident, above the diagonal underconfident. The expected calibration error (ECE) is the mean distance from the diagonal, weighted by rows.",
-		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of right answers", Diagonal: true}, list)}
+		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of right answers", Diagonal: true}, s.shares(candidate.confidence))}
 }
 
 // confidences returns a picture of the distribution of confidence.
 func (s subject) confidences() Figure {
-	var list []figure.Series
-	for _, c := range s.all {
-		top, _ := c.confidence()
-		density := make([]float64, bins)
-		for _, p := range top {
-			density[min(int(p*bins), bins-1)] += 1 / float64(len(top))
-		}
-		list = append(list, figure.Histogram(c.Name, density, 1))
-	}
 	return Figure{"How sure is the model?", "The share of rows whose most probable class has this probability, in 15 bins.",
-		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of the rows", Zero: true}, list)}
+		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of the rows", Zero: true}, s.histograms(candidate.confidence))}
 }
 
 // kept returns a picture of the accuracy of the most confident rows against their share.

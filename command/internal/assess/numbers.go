@@ -230,7 +230,7 @@ func (c candidate) winkler(t int, level float64) string {
 	}
 	width, sum := len(c.p.Targets), 0.0
 	for i := t; i < len(lower); i += width {
-		sum += upper[i] - lower[i] + 2/(1-level)*(max(0, lower[i]-c.y[i])+max(0, c.y[i]-upper[i]))
+		sum += metric.IntervalScore(level, lower[i], upper[i], c.y[i])
 	}
 	if sum /= float64(c.p.N()); kernel.Finite(sum) {
 		return number(sum)

@@ -210,7 +210,7 @@ func (m *Model) chooseLaws(ctx context.Context, rows jury, e gp.Examples, name s
 	return gainFacts(before, after), err
 }
 
-// gainFacts returns the mean NLL of rows before and after a calibration.
+// gainFacts returns the mean NLL of rows before and after a calibration or an update.
 func gainFacts(before, after judged) []gp.Fact {
 	return []gp.Fact{{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)}}
 }

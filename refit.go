@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
@@ -71,8 +72,8 @@ func (m *Model) refitting(held *data.Set, seed uint64) (p gp.Problem, d division
 
 // lastFit returns the event of the last fit, or nil.
 func (m *Model) lastFit() *Event {
-	for i := range m.History {
-		if e := &m.History[len(m.History)-1-i]; e.Action == ActionFit {
+	for i := range slices.Backward(m.History) {
+		if e := &m.History[i]; e.Action == ActionFit {
 			return e
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -57,9 +56,7 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 	out.History = append(slices.Clone(m.History), Event{
 		Action: ActionUpdate, Method: m.Posterior.Method, Label: updated.String(), Program: Version(),
 		Seed: run.Seed, Seconds: time.Since(start).Seconds(),
-		Record: recordable(gp.Record{Rows: p.Train.N(), Notes: notes, Facts: []gp.Fact{
-			{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)},
-		}}),
+		Record: recordable(gp.Record{Rows: p.Train.N(), Notes: notes, Facts: gainFacts(before, after)}),
 	})
 	return out, nil
 }

@@ -36,9 +36,7 @@ func (m *Model) augmented(images *tensor.Dense, seed uint64) (train.Source, erro
 	return newAugmented[float64](images, m.Task.Inputs, seed), nil
 }
 
-// augmented is a source of images that are moved and mirrored at random in each iteration. An image gets a
-// border of 4 black pixels, a part of the image's own size is cut out, and every other part is mirrored
-// (He and others 2016, "Deep Residual Learning for Image Recognition", section 4.2).
+// augmented is a source of images that are moved and mirrored at random in each iteration, see [augment.Usual].
 type augmented[T image.Float] struct {
 	images *tensor.Dense         // uint8 [N,3,H,W]
 	norm   image.Normalize       // scaling of the channels
@@ -51,9 +49,7 @@ func newAugmented[T image.Float](images *tensor.Dense, in task.Inputs, seed uint
 	if in.Mean != nil {
 		norm = image.Normalize{Mean: [3]float64(in.Mean), Std: [3]float64(in.Std)}
 	}
-	h, w := images.Shape()[2], images.Shape()[3]
-	steps := []augment.Step{augment.RandomCrop{H: h, W: w, Padding: 4}, augment.RandomFlip{Probability: .5}}
-	return &augmented[T]{images, norm, seed, augment.New[T](seed, norm, steps...)}
+	return &augmented[T]{images, norm, seed, augment.New[T](seed, norm, augment.Usual(images.Shape()[2], images.Shape()[3])...)}
 }
 
 // Shape implements train.Source.

@@ -7,10 +7,13 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// CIFAR returns the steps with which networks for CIFAR are usually trained (He and others
-// 2016, "Deep Residual Learning for Image Recognition", section 4.2): a crop of 32×32 pixels
+// CIFAR returns the usual steps for CIFAR.
+func CIFAR() []Step { return Usual(32, 32) }
+
+// Usual returns the steps with which networks for small images of h×w pixels are usually trained (He and
+// others 2016, "Deep Residual Learning for Image Recognition", section 4.2): a crop of the image's size
 // from the image with 4 black pixels around it, mirrored with probability one half.
-func CIFAR() []Step { return []Step{RandomCrop{32, 32, 4}, RandomFlip{.5}} }
+func Usual(h, w int) []Step { return []Step{RandomCrop{h, w, 4}, RandomFlip{.5}} }
 
 // An Augmenter applies steps to the images of a set. It keeps its working memory, so that
 // several goroutines must not use it at once. Several augmenters with the same seed and the

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/data"
@@ -56,5 +57,13 @@ func TestSeenByFit(t *testing.T) {
 	f := fit(t, m, set, FitOptions{Settings: quickFit(), Validation: new(0.0)})
 	if share := shareSeen(t, f, set); share != 1 {
 		t.Errorf("a share %g of the rows of the fit", share)
+	}
+}
+
+// TestHashesStay: model files hold hashes of rows, so that the hash of a row stays.
+func TestHashesStay(t *testing.T) {
+	set := &data.Set{X: denseOf([]float64{1, -0.5, 2, 1e300}, 2, 2), Y: denseOf([]float64{3, 0}, 2, 1)}
+	if got := rowHashes(set); !slices.Equal(got, []uint64{2105887339447736, 7509143765835385}) {
+		t.Errorf("%v", got)
 	}
 }

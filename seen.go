@@ -1,7 +1,6 @@
 package valla
 
 import (
-	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data"
@@ -29,13 +28,8 @@ func marksOf(set *data.Set) []uint64 {
 func rowHashes(set *data.Set) []uint64 {
 	x, y, out := graph.Floats(set.X), graph.Floats(set.Y), make([]uint64, set.N())
 	for i := range out {
-		h := uint64(1)
-		for _, part := range [][]float64{x[i*len(x)/len(out) : (i+1)*len(x)/len(out)], y[i*len(y)/len(out) : (i+1)*len(y)/len(out)]} {
-			for _, v := range part {
-				h = (h ^ math.Float64bits(v)) * 0x9e3779b97f4a7c15
-				h ^= h >> 32
-			}
-		}
+		d, t := len(x)/len(out), len(y)/len(out)
+		h := dense.Mix(dense.Mix(1, x[i*d:(i+1)*d]), y[i*t:(i+1)*t])
 		out[i] = (h * 0xbf58476d1ce4e5b9) >> 11
 	}
 	return out

@@ -2,7 +2,8 @@ package audit
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 const (
@@ -18,7 +19,7 @@ func (r *Rows) duplicates() Finding {
 	first, before := map[uint64]int{}, make([]int, r.N())
 	copies := 0
 	for i := range before {
-		h := r.hash(i)
+		h := dense.Mix(dense.Mix(1, of(r.X, i, r.N())), of(r.Y, i, r.N()))
 		j, ok := first[h]
 		if !ok {
 			first[h], before[i] = i, -1
@@ -58,18 +59,6 @@ func block(before []int) (start, length int) {
 		i += n
 	}
 	return start, length
-}
-
-// hash returns a hash of the inputs and the targets of row i.
-func (r *Rows) hash(i int) uint64 {
-	h := uint64(1)
-	for _, part := range [][]float64{of(r.X, i, r.N()), of(r.Y, i, r.N())} {
-		for _, v := range part {
-			h = (h ^ math.Float64bits(v)) * 0x9e3779b97f4a7c15
-			h ^= h >> 32
-		}
-	}
-	return h
 }
 
 // of returns the numbers of row i of v, which has n rows.

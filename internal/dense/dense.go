@@ -2,6 +2,7 @@
 package dense
 
 import (
+	"math"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -95,6 +96,15 @@ func Ones(v []bool) []float64 {
 		}
 	}
 	return out
+}
+
+// Mix returns a hash of the hash h and the numbers v. Model files hold such hashes.
+func Mix(h uint64, v []float64) uint64 {
+	for _, x := range v {
+		h = (h ^ math.Float64bits(x)) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	return h
 }
 
 // Epsilon returns the distance from 1 to the next number of an element type, float32 or float64.

@@ -26,31 +26,27 @@ const (
 // Profile returns the profiles of the inputs of a set, [D]. Of many rows it takes rows at equal distances. It returns nil
 // if the inputs are no columns, or more than 256.
 func (s *Set) Profile() []ColumnProfile {
-	d := len(s.Features)
-	if d == 0 || d > profileColumns {
+	if d := len(s.Features); d == 0 || d > profileColumns {
 		return nil
 	}
-	step := (s.N() + profileRows - 1) / profileRows
-	out := make([]ColumnProfile, d)
-	for j, name := range s.Features {
-		var column []float64
-		for i := 0; i < s.N(); i += step {
-			column = append(column, s.at(i*d+j))
+	var rows []int
+	for i := 0; i < s.N(); i += (s.N() + profileRows - 1) / profileRows {
+		rows = append(rows, i)
+	}
+	return Profiles(s.Features, Float64s(TakeRows(s.X, rows)))
+}
+
+// Profiles returns the profiles [D] of the columns of rows x [N,D], at least one, by their names [D].
+func Profiles(names []string, x []float64) []ColumnProfile {
+	out := make([]ColumnProfile, len(names))
+	for j, name := range names {
+		column := make([]float64, 0, len(x)/len(names))
+		for i := j; i < len(x); i += len(names) {
+			column = append(column, x[i])
 		}
 		out[j] = ProfileOf(name, column)
 	}
 	return out
-}
-
-// at returns number i of X.
-func (s *Set) at(i int) float64 {
-	switch v := s.X.Data().(type) {
-	case []float64:
-		return v[i]
-	case []float32:
-		return float64(v[i])
-	}
-	return 0 // columns are of one of these types
 }
 
 // ProfileOf returns the profile of a column of numbers, at least one, which it sorts.

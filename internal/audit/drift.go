@@ -30,7 +30,7 @@ func (r *Rows) drifts() (out []Drifted) {
 	if r.Train == nil {
 		return nil
 	}
-	set := profiles(r)
+	set := data.Profiles(r.Names, r.X)
 	for j, then := range r.Train {
 		shares := make([]float64, len(then.Shares))
 		for i := j; i < len(r.X); i += len(r.Names) {
@@ -71,19 +71,6 @@ func psi(a, b []float64, n, m int) (Measure, float64) {
 func PSI(a, b []float64) float64 {
 	m, _ := psi(a, b, 1, 1)
 	return m.Value
-}
-
-// profiles returns the profiles of the inputs of rows.
-func profiles(r *Rows) []data.ColumnProfile {
-	out := make([]data.ColumnProfile, len(r.Names))
-	for j, name := range r.Names {
-		column := make([]float64, 0, r.N())
-		for i := j; i < len(r.X); i += len(r.Names) {
-			column = append(column, r.X[i])
-		}
-		out[j] = data.ProfileOf(name, column)
-	}
-	return out
 }
 
 // moved reports whether the change of an input of d is large and none of chance.

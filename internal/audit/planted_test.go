@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/data"
 )
 
 // truth is a model that is right: mean and standard deviation of the target at the inputs a to e, and an id that it ignores
@@ -37,8 +39,7 @@ func draw(n, first int, m truth, rng *rand.Rand) *drawn {
 
 // rows returns the rows with the predictions of the model.
 func (d *drawn) rows(m truth, train *drawn) *Rows {
-	set := &Rows{Names: inputs, X: train.x, Inside: train.y}
-	r := &Rows{Names: inputs, X: d.x, Y: d.y, Train: profiles(set), Level: 0.95, Target: d.y, Expected: math.NaN()}
+	r := &Rows{Names: inputs, X: d.x, Y: d.y, Train: data.Profiles(inputs, train.x), Level: 0.95, Target: d.y, Expected: math.NaN()}
 	for i, y := range d.y {
 		mean, std := m.at(d.x[6*i : 6*i+6])
 		z, inside := (y-mean)/(std*d.bars), 0.0

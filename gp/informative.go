@@ -167,11 +167,7 @@ func newInformation(p Problem, rng *rand.Rand, limit int64) (*information, error
 func squares(b *graph.Builder, nodes []*graph.Node) *graph.Node {
 	var sum *graph.Node
 	for _, n := range nodes {
-		s := b.Sum(b.Square(n))
-		if sum != nil {
-			s = b.Add(sum, s)
-		}
-		sum = s
+		sum = b.Plus(sum, b.Sum(b.Square(n)))
 	}
 	return sum
 }

@@ -212,6 +212,14 @@ func (b *Builder) Add(x, y *Node) *Node {
 		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }, pairOperator("Add")}, x, y)
 }
 
+// Plus returns x + y, and y where x is nil, so that a sum may begin with nothing.
+func (b *Builder) Plus(x, y *Node) *Node {
+	if x == nil && y != nil {
+		return y
+	}
+	return b.Add(x, y)
+}
+
 // Sub returns x − y.
 func (b *Builder) Sub(x, y *Node) *Node {
 	return b.Apply(binary{"sub", false, differences[float32](), differences[float64](),

@@ -64,11 +64,7 @@ func (m *mixture) writeEpistemic(b *graph.Builder, all []gp.Written, cov *graph.
 func meanOf(b *graph.Builder, all []gp.Written, of func(k int, g gp.Written) *graph.Node) *graph.Node {
 	var sum *graph.Node
 	for k, g := range all {
-		if n := of(k, g); k == 0 {
-			sum = n
-		} else {
-			sum = b.Add(sum, n)
-		}
+		sum = b.Plus(sum, of(k, g))
 	}
 	return b.Scale(sum, 1/float64(len(all)))
 }

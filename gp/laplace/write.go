@@ -88,26 +88,18 @@ func (t *writing) spectral(p writtenSpectrum) (cov *graph.Node) {
 	for _, g := range t.groups {
 		if first := t.blocks[g.blocks[0]]; first.places > 1 {
 			for _, i := range g.blocks {
-				cov = t.plus(cov, b.Gram(t.multiplied(p, i)))
+				cov = b.Plus(cov, b.Gram(t.multiplied(p, i)))
 			}
 			continue
 		}
 		d := t.rotated(p, g.d, t.fitted.blocks[g.blocks[0]].d, t.outputs)
 		var u *graph.Node // [B,1,q]
 		for _, i := range g.blocks {
-			u = t.plus(u, t.variances(p, i))
+			u = b.Plus(u, t.variances(p, i))
 		}
-		cov = t.plus(cov, b.MatMul(b.Mul(d, u), d, false, true))
+		cov = b.Plus(cov, b.MatMul(b.Mul(d, u), d, false, true))
 	}
 	return cov
-}
-
-// plus is x + y, where x may be nil.
-func (t *writing) plus(x, y *graph.Node) *graph.Node {
-	if x == nil {
-		return y
-	}
-	return t.Out.Add(x, y)
 }
 
 // variances returns vᵀa² of block i, [B,1,q], or [1,1,q] without a.

@@ -37,9 +37,9 @@ func (t *writing) own(c scales) (sum *graph.Node) {
 	for _, g := range t.groups {
 		var factor *graph.Node // [B,1,1]
 		for _, i := range g.blocks {
-			factor = t.plus(factor, t.product(i, c, func(a *graph.Node) *graph.Node { return b.Gram(a) }))
+			factor = b.Plus(factor, t.product(i, c, func(a *graph.Node) *graph.Node { return b.Gram(a) }))
 		}
-		sum = t.plus(sum, b.Mul(b.Gram(t.factor(g.d, t.outputs)), factor))
+		sum = b.Plus(sum, b.Mul(b.Gram(t.factor(g.d, t.outputs)), factor))
 	}
 	return sum
 }
@@ -164,9 +164,9 @@ func (r writtenFactors) cross(t *writing, c scales) (sum *graph.Node) {
 				return nil
 			}
 			s := product.Shape()
-			shared = t.plus(shared, b.Reshape(product, s[0], 1, s[2], 1))
+			shared = b.Plus(shared, b.Reshape(product, s[0], 1, s[2], 1))
 		}
-		sum = t.plus(sum, b.Mul(dots, shared))
+		sum = b.Plus(sum, b.Mul(dots, shared))
 	}
 	if t.Err() != nil {
 		return nil

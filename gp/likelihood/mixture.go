@@ -123,12 +123,7 @@ func (m mixture) density(b *graph.Builder, r, q *graph.Node) *graph.Node {
 func (m mixture) LogPrior(b *graph.Builder) *graph.Node {
 	var sum *graph.Node
 	for _, p := range []*graph.Param{m.logits, m.shifts, m.logScales} {
-		part := b.SumTo(b.Scale(b.Square(b.Param(p)), -0.5), 1)
-		if sum == nil {
-			sum = part
-		} else {
-			sum = b.Add(sum, part)
-		}
+		sum = b.Plus(sum, b.SumTo(b.Scale(b.Square(b.Param(p)), -0.5), 1))
 	}
 	return sum
 }

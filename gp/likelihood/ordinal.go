@@ -88,13 +88,7 @@ func (o ordinal) Copy(dt tensor.Dtype) Scalar {
 func (o ordinal) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) *graph.Node {
 	threshold, last := b.Param(o.first), o.classes()-1
 	var sum *graph.Node
-	add := func(n *graph.Node) {
-		if sum == nil {
-			sum = n
-		} else {
-			sum = b.Add(sum, n)
-		}
-	}
+	add := func(n *graph.Node) { sum = b.Plus(sum, n) }
 	for k := range last {
 		below, above := equals(b, y[0], k), equals(b, y[0], k+1)
 		upper := b.Sub(threshold, f)

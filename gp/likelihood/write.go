@@ -88,7 +88,7 @@ func (o ordinal) write(b *graph.Builder, mean, q *graph.Node) Written {
 func writeFinite(b *graph.Builder, thresholds []float64, mean, q *graph.Node) Written {
 	below, expected := make([]*graph.Node, len(thresholds)), func(f *graph.Node) (sum *graph.Node) {
 		for _, at := range thresholds {
-			sum = plus(b, sum, b.Sigmoid(b.Affine(f, 1, -at)))
+			sum = b.Plus(sum, b.Sigmoid(b.Affine(f, 1, -at)))
 		}
 		return sum
 	}
@@ -106,13 +106,13 @@ func writeFinite(b *graph.Builder, thresholds []float64, mean, q *graph.Node) Wr
 		}
 		p := b.Sub(rest, under)
 		rest = under
-		w.Mean, second = plus(b, w.Mean, b.Scale(p, float64(k))), plus(b, second, b.Scale(p, float64(k*k)))
+		w.Mean, second = b.Plus(w.Mean, b.Scale(p, float64(k))), b.Plus(second, b.Scale(p, float64(k*k)))
 		probs = append([]*graph.Node{column(b, p)}, probs...)
 	}
 	w.Variance = b.Sub(second, b.Square(w.Mean))
 	w.Quantile = func(p float64) (sum *graph.Node) {
 		for _, under := range below {
-			sum = plus(b, sum, b.Step(b.Affine(under, -1, p)))
+			sum = b.Plus(sum, b.Step(b.Affine(under, -1, p)))
 		}
 		return sum
 	}
@@ -120,14 +120,6 @@ func writeFinite(b *graph.Builder, thresholds []float64, mean, q *graph.Node) Wr
 		w.Probs = b.Concat(2, probs...)
 	}
 	return w
-}
-
-// plus is x + y, where x may be nil.
-func plus(b *graph.Builder, x, y *graph.Node) *graph.Node {
-	if x == nil {
-		return y
-	}
-	return b.Add(x, y)
 }
 
 // column is x [B,T] as [B,T,1].

@@ -220,16 +220,13 @@ func (w *writer) batchNorm(n batchNorm, x *graph.Node) (*graph.Node, []layers.Up
 // kl is KL(q ‖ N(0, s₀²)) of the parameters; without noise the part of it that depends on μ.
 func (w *writer) kl(params []*graph.Param, s0 float64) *graph.Node {
 	b := w.b
-	var sum, before *graph.Node
+	var sum *graph.Node
 	for _, p := range params {
 		terms := b.Scale(b.Square(w.mu[p]), 0.5/(s0*s0))
 		if w.how != none {
 			terms = b.Add(terms, b.Sub(b.Affine(b.Square(w.sigma[p]), 0.5/(s0*s0), math.Log(s0)-0.5), w.psi[p]))
 		}
-		if sum = b.Sum(terms); before != nil {
-			sum = b.Add(before, sum)
-		}
-		before = sum
+		sum = b.Plus(sum, b.Sum(terms))
 	}
 	return sum
 }

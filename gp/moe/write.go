@@ -30,11 +30,7 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 			mean = b.Mul(mean, answers[e])
 			cov = b.Mul(cov, b.Reshape(answers[e], mean.Shape()[0], 1, 1))
 		}
-		if g.Mean == nil {
-			g.Mean, g.Cov = mean, cov
-			continue
-		}
-		g.Mean, g.Cov = w.Out.Add(g.Mean, mean), w.Out.Add(g.Cov, cov)
+		g.Mean, g.Cov = w.Out.Plus(g.Mean, mean), w.Out.Plus(g.Cov, cov)
 	}
 	return g, w.Err()
 }

@@ -28,10 +28,9 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 			v, shares = b.Mul(own.Epistemic, b.Affine(v, 1, p.noise)), true
 		}
 		if g.Mean == nil {
-			g.Mean, g.Cov, known = own.Mean, cov, v
-			continue
+			g.Mean = own.Mean
 		}
-		g.Cov, known = b.Add(g.Cov, cov), b.Add(known, v)
+		g.Cov, known = b.Plus(g.Cov, cov), b.Plus(known, v)
 	}
 	if shares {
 		g.Epistemic = b.Clip(b.Div(known, b.Affine(b.Diag(g.Cov), 1, p.noise)), 0, 1)

@@ -58,20 +58,13 @@ func (t Transform) writeMixture(b *graph.Builder, parts []writtenPart) (mean, st
 	means, variances := make([]*graph.Node, len(parts)), make([]*graph.Node, len(parts))
 	for k, p := range parts {
 		means[k], variances[k] = t.writeMoments(b, p.mean, p.sd)
-		mean = plus(b, mean, b.Scale(means[k], p.weight))
+		mean = b.Plus(mean, b.Scale(means[k], p.weight))
 	}
 	var variance *graph.Node
 	for k, p := range parts {
-		variance = plus(b, variance, b.Scale(b.Add(variances[k], b.Square(b.Sub(means[k], mean))), p.weight))
+		variance = b.Plus(variance, b.Scale(b.Add(variances[k], b.Square(b.Sub(means[k], mean))), p.weight))
 	}
 	return mean, b.Sqrt(variance)
-}
-
-func plus(b *graph.Builder, x, y *graph.Node) *graph.Node {
-	if x == nil {
-		return y
-	}
-	return b.Add(x, y)
 }
 
 // writeMoments writes what normalMoments computes. The moments of a logarithm that say nothing are kept finite.
@@ -118,7 +111,7 @@ func (t Transform) writePanels(b *graph.Builder, kink *graph.Node, rule func(z, 
 		z := b.Add(kink, b.Mul(width, at))
 		density := b.Scale(b.Exp(b.Scale(b.Square(z), -0.5)), math.Copysign(1/math.Sqrt(2*math.Pi), to))
 		m, v := rule(z, b.Mul(b.Mul(density, weights), width))
-		first, second = plus(b, first, m), plus(b, second, v)
+		first, second = b.Plus(first, m), b.Plus(second, v)
 	}
 	return first, second
 }
@@ -190,7 +183,7 @@ func mixtureCDF(b *graph.Builder, parts []writtenPart) func(y *graph.Node) *grap
 	return func(y *graph.Node) (sum *graph.Node) {
 		for _, p := range parts {
 			normal := likelihood.WriteNormal(b, p.mean, b.Square(p.sd), nil)
-			sum = plus(b, sum, b.Scale(normal.CDF(y), p.weight))
+			sum = b.Plus(sum, b.Scale(normal.CDF(y), p.weight))
 		}
 		return sum
 	}

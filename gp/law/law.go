@@ -83,6 +83,9 @@ func (l *Law) CDF(z float64) float64 { return l.tail(z, false) }
 // Survival returns the probability that Z is larger than z, without the loss of digits of 1 − CDF(z).
 func (l *Law) Survival(z float64) float64 { return l.tail(z, true) }
 
+// Mean returns the mean of Z, 0.
+func (l *Law) Mean() float64 { return 0 }
+
 // Variance returns the variance of Z.
 func (l *Law) Variance() float64 {
 	switch {

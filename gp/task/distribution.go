@@ -91,7 +91,7 @@ func (p *Prediction) Distribution(i, t int) likelihood.Distribution {
 		shift, scale := s.units(k)
 		return inUnits{s.likelihood.Predict(t, s.mean[k], s.variance[k]), shift, scale}
 	case s.laws != nil:
-		return residual{&s.laws[t], p.Mean[k], s.scale[k]}
+		return inUnits{&s.laws[t], p.Mean[k], s.scale[k]}
 	}
 	return likelihood.Normal{Mu: p.Mean[k], Sigma: math.Sqrt(p.Variance[k])}
 }
@@ -150,42 +150,10 @@ func (s *spreads) inverted(v []float64, first int) []float64 {
 	return v
 }
 
-// residual is the distribution mean + scale·Z, where Z has a law.
-type residual struct {
-	law         *law.Law // of Z
-	mean, scale float64  // in the units of the data
-}
-
-// Mean implements likelihood.Distribution.
-func (d residual) Mean() float64 { return d.mean }
-
-// Variance implements likelihood.Distribution.
-func (d residual) Variance() float64 { return d.scale * d.scale * d.law.Variance() }
-
-// LogDensity implements likelihood.Distribution.
-func (d residual) LogDensity(y float64) float64 {
-	return d.law.LogDensity((y-d.mean)/d.scale) - math.Log(d.scale)
-}
-
-// CDF implements likelihood.Distribution.
-func (d residual) CDF(y float64) float64 { return d.law.CDF((y - d.mean) / d.scale) }
-
-// Survival returns P(Y > y), see [likelihood.Survival].
-func (d residual) Survival(y float64) float64 { return d.law.Survival((y - d.mean) / d.scale) }
-
-// Quantile implements likelihood.Distribution.
-func (d residual) Quantile(p float64) float64 { return d.mean + d.scale*d.law.Quantile(p) }
-
-// Draw implements likelihood.Distribution.
-func (d residual) Draw(rng *rand.Rand) float64 { return d.mean + d.scale*d.law.Draw(rng) }
-
-// CRPS returns the continuous ranked probability score of y.
-func (d residual) CRPS(y float64) float64 { return d.scale * d.law.CRPS((y-d.mean)/d.scale) }
-
-// inUnits is the distribution shift + scale·Y, where Y has the distribution of a model.
+// inUnits is the distribution shift + scale·Y, where Y has the distribution of a model, or the law of residuals.
 type inUnits struct {
-	likelihood.Distribution         // of Y, in the network's units
-	shift, scale            float64 // from the network's units to the units of the data; 0 and 1 unless Y is a number
+	likelihood.Distribution         // of Y, in the network's units, or a *law.Law
+	shift, scale            float64 // to the units of the data; 0 and 1 unless Y is a number or has a law
 }
 
 // Mean implements likelihood.Distribution.

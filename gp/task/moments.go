@@ -60,7 +60,7 @@ func (t Transform) lawMoments(l *law.Law, mu, scale float64) (mean, variance flo
 	case law.Gaussian:
 		return t.normalMoments(mu, scale*l.Scale)
 	case law.StudentT:
-		return t.heavyMoments(residual{l, mu, scale}, l.DoF)
+		return t.heavyMoments(inUnits{l, mu, scale}, l.DoF)
 	}
 	return t.mixtureMoments(l.Weights, func(k int) (float64, float64) { return mu + scale*l.Shifts[k], scale * l.Scales[k] })
 }
@@ -86,9 +86,10 @@ func (t Transform) moments(d likelihood.Distribution) (mean, variance float64) {
 	switch d := d.(type) {
 	case likelihood.Normal:
 		return t.normalMoments(d.Mu, d.Sigma)
-	case residual:
-		return t.lawMoments(d.law, d.mean, d.scale)
 	case inUnits:
+		if l, ok := d.Distribution.(*law.Law); ok {
+			return t.lawMoments(l, d.shift, d.scale)
+		}
 		if weights, parts := likelihood.Gaussians(d.Distribution); weights != nil {
 			return t.mixtureMoments(weights, func(k int) (float64, float64) { return d.shift + d.scale*parts[k].Mu, d.scale * parts[k].Sigma })
 		}

@@ -17,7 +17,7 @@ func TestHeavyTails(t *testing.T) {
 		for _, scale := range []float64{0.01, 0.2, 1} {
 			student := likelihood.NewStudentT(dof, scale, true, tensor.Float64)
 			for name, d := range map[string]likelihood.Distribution{
-				"law":   residual{&law.Law{Family: law.StudentT, DoF: dof, Scale: 1}, 0.3, scale},
+				"law":   inUnits{&law.Law{Family: law.StudentT, DoF: dof, Scale: 1}, 0.3, scale},
 				"model": inUnits{likelihood.Each(student).Predict(0, 0.3, 0.01), 0, 1},
 			} {
 				for by, k := range map[Transform]float64{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train/metric"
@@ -103,7 +104,7 @@ func mode(d likelihood.Distribution) float64 {
 // crpsOf returns the CRPS of a distribution at a number between bounds, see likelihood.CRPSBetween.
 func crpsOf(d likelihood.Distribution, lower, upper float64, kind likelihood.Kind) float64 {
 	switch d := d.(type) {
-	case residual:
+	case *law.Law:
 		return d.CRPS(lower)
 	case inUnits:
 		return d.scale * crpsOf(d.Distribution, (lower-d.shift)/d.scale, (upper-d.shift)/d.scale, kind)

@@ -108,8 +108,8 @@ func underlying(t *testing.T) map[string]likelihood.Distribution {
 	return map[string]likelihood.Distribution{
 		"Gaussian":         likelihood.Normal{Mu: 0.4, Sigma: 0.6},
 		"far Gaussian":     likelihood.Normal{Mu: 5, Sigma: 0.3},
-		"mixture":          residual{mixed, 0.2, 0.5},
-		"Student's t":      residual{student, 0.3, 0.4},
+		"mixture":          inUnits{mixed, 0.2, 0.5},
+		"Student's t":      inUnits{student, 0.3, 0.4},
 		"another Gaussian": inUnits{likelihood.Normal{Mu: 0.1, Sigma: 0.7}, 0.5, 0.6},
 	}
 }

@@ -38,6 +38,26 @@ func (p *Param) Set(i int, v float64) {
 // Floats returns a copy of the elements as float64.
 func (p *Param) Floats() []float64 { return Floats(p.Value) }
 
+// Flat returns the elements of parameters, one after the other.
+func Flat(params []*Param) []float64 {
+	var out []float64
+	for _, p := range params {
+		out = append(out, p.Floats()...)
+	}
+	return out
+}
+
+// Unflat is the inverse of Flat.
+func Unflat(params []*Param, v []float64) {
+	k := 0
+	for _, p := range params {
+		for i := range p.Value.Shape().TotalSize() {
+			p.Set(i, v[k])
+			k++
+		}
+	}
+}
+
 // Floats returns a copy of the elements of a float32 or float64 tensor.
 func Floats(t *tensor.Dense) []float64 {
 	if t.Dtype() == tensor.Float64 {

@@ -6,6 +6,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -43,7 +44,7 @@ func (l *law) with(noise float64) likelihood.Likelihood { return likelihood.With
 // loss returns the mean loss of a sample for variances v [n,C] of the outputs. It writes the derivatives by the
 // variances to grad [n,C].
 func (l *law) loss(s *sample, v, grad []float64, noise float64) (mean float64, err error) {
-	params := steps.Flat(l.with(noise).Params())
+	params := graph.Flat(l.with(noise).Params())
 	l.grad = make([]float64, len(params))
 	weights := make([]float64, s.n())
 	for i := range weights {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
@@ -41,7 +41,7 @@ type learning struct {
 func newLearning(l loss, rows, held *sample, start mixture, freeNoise bool) *learning {
 	out := &learning{loss: l, rows: rows, held: held, start: start, freeNoise: freeNoise, d: rows.d}
 	if l.law != nil {
-		out.theta = steps.Flat(l.law.lik.Params())
+		out.theta = graph.Flat(l.law.lik.Params())
 	}
 	n := rows.d + max(1, len(out.theta))
 	out.logs, out.grad = dense.Of(make([]float64, n), n), dense.Of(make([]float64, n), n)
@@ -60,7 +60,7 @@ func (l *learning) state() (scales []float64, by mixture) {
 	}
 	theta := slices.Clone(l.theta)
 	kernel.Add(theta, theta, change[:len(theta)])
-	steps.Unflat(l.law.lik.Params(), theta)
+	graph.Unflat(l.law.lik.Params(), theta)
 	by.noise = likelihood.NoiseVariance(l.law.lik)
 	return scales, by
 }

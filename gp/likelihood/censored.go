@@ -52,7 +52,7 @@ func (m censored) Params() []*graph.Param { return []*graph.Param{m.logScale} }
 // Copy implements Scalar.
 func (m censored) Copy(dt tensor.Dtype) Scalar {
 	c := newCensored(1, dt)
-	copyParams(c.Params(), m.Params())
+	graph.Unflat(c.Params(), graph.Flat(m.Params()))
 	return c
 }
 

@@ -59,7 +59,7 @@ func (m count) Params() []*graph.Param {
 func (m count) Copy(dt tensor.Dtype) Scalar {
 	if m.logSize != nil {
 		size := newSize(1, dt)
-		copyParams([]*graph.Param{size}, m.Params())
+		graph.Unflat([]*graph.Param{size}, graph.Flat(m.Params()))
 		m.logSize = size
 	}
 	return m

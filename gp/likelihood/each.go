@@ -214,12 +214,3 @@ func predict(s Scalar, mean, variance float64) Distribution {
 	}
 	return newMixed(s, mean, variance)
 }
-
-// copyParams sets the parameters to those of another model, in whatever element types.
-func copyParams(to, from []*graph.Param) {
-	for i, p := range from {
-		for k, v := range p.Floats() {
-			to[i].Set(k, v)
-		}
-	}
-}

@@ -119,13 +119,7 @@ func newFit(s Scalar, y, f []float64) *fit {
 
 // at returns the negative objective for each target at the parameters x, and adds its gradient to grad unless that is nil.
 func (t *fit) at(x, grad []float64) float64 {
-	at := 0
-	for _, p := range t.params {
-		for i := range p.Value.Shape().TotalSize() {
-			p.Set(i, x[at])
-			at++
-		}
-	}
+	graph.Unflat(t.params, x)
 	clear(grad)
 	sum, n := 0.0, t.in[2].Shape()[0]
 	for from := 0; from < len(t.f) && t.err == nil; from += n {
@@ -175,11 +169,7 @@ func (t *fit) add(grad []float64, nodes []*graph.Node) {
 
 // run sets the parameters to the best parameters that BFGS finds.
 func (t *fit) run() error {
-	var start []float64
-	for _, p := range t.params {
-		start = append(start, p.Floats()...)
-	}
-	first := math.Inf(1)
+	start, first := graph.Flat(t.params), math.Inf(1)
 	if t.err == nil {
 		first = t.at(start, nil)
 	}

@@ -65,7 +65,7 @@ func (m mixture) Params() []*graph.Param {
 func (m mixture) Copy(dt tensor.Dtype) Scalar {
 	ones := slices.Repeat([]float64{1}, len(m.logits.Floats()))
 	c := newMixture(ones, ones, ones, dt)
-	copyParams(c.Params(), m.Params())
+	graph.Unflat(c.Params(), graph.Flat(m.Params()))
 	return c
 }
 

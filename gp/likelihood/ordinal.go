@@ -79,7 +79,7 @@ func (o ordinal) Copy(dt tensor.Dtype) Scalar {
 		b[k] = float64(k)
 	}
 	c := newOrdinal(b, dt)
-	copyParams(c.Params(), o.Params())
+	graph.Unflat(c.Params(), graph.Flat(o.Params()))
 	return c
 }
 

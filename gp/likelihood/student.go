@@ -63,7 +63,7 @@ func (t StudentT) Params() []*graph.Param {
 // Copy implements Scalar.
 func (t StudentT) Copy(dt tensor.Dtype) Scalar {
 	c := NewStudentT(t.fixed, 1, t.LogNu == nil, dt)
-	copyParams(c.Params(), t.Params())
+	graph.Unflat(c.Params(), graph.Flat(t.Params()))
 	return c
 }
 

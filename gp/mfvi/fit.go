@@ -59,7 +59,7 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) *fitting {
 		}
 		f.stds = append(f.stds, graph.NewParam(w.Name+" log std", v, p.Dtype(), w.Value.Shape()...))
 	}
-	f.begun = steps.Flat(f.stds)
+	f.begun = graph.Flat(f.stds)
 	return f
 }
 
@@ -161,12 +161,12 @@ const littleMoved = 0.01
 // report says how far means and standard deviations have moved.
 func (f *fitting) report(r *gp.Record) {
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
-	fact("largest change of a mean", furthest(steps.Flat(f.means.Params()), steps.Flat(f.p.Net.Params())))
+	fact("largest change of a mean", furthest(graph.Flat(f.means.Params()), graph.Flat(f.p.Net.Params())))
 	if f.stds == nil {
 		r.Notes = append(r.Notes, "The control without noise: the network was trained further, and nothing was learned of its uncertainty.")
 		return
 	}
-	now, mean := steps.Flat(f.stds), 0.0
+	now, mean := graph.Flat(f.stds), 0.0
 	for i := range now {
 		mean += (now[i] - f.begun[i]) / float64(len(now))
 	}

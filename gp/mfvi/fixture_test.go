@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -183,7 +182,7 @@ func gradients(t *testing.T, f *fitting, g *train.Graph) (mu, psi []float64, los
 
 // klOf is KL(q ‖ prior) by a plain loop.
 func klOf(f *fitting) float64 {
-	sum, mu, psi, s0 := 0.0, steps.Flat(f.means.Params()), steps.Flat(f.stds), f.s.PriorStd
+	sum, mu, psi, s0 := 0.0, graph.Flat(f.means.Params()), graph.Flat(f.stds), f.s.PriorStd
 	for i := range mu {
 		sum += 0.5 * ((mu[i]*mu[i]+math.Exp(2*psi[i]))/(s0*s0) - 1 - 2*psi[i] + 2*math.Log(s0))
 	}
@@ -220,7 +219,7 @@ func (r reference) trajectory(t *testing.T, f *fitting) (mu, psi, nll []float64)
 		Iterations: f.s.Iterations, Optimizer: f.s.optimizer(len(f.means.Params()), 0), Schedule: f.s.course(),
 		OnStep: func(s train.Step) {
 			nll = append(nll, s.Loss-before/float64(r.p.Train.N()))
-			mu, psi, before = append(mu, steps.Flat(f.means.Params())...), append(psi, steps.Flat(f.stds)...), klOf(f)
+			mu, psi, before = append(mu, graph.Flat(f.means.Params())...), append(psi, graph.Flat(f.stds)...), klOf(f)
 		},
 	})
 	if err != nil {
@@ -402,8 +401,8 @@ func TestFixtureMFVILinear(t *testing.T) {
 	fixture.Close(t, "gradient at the optimum", grad, make([]float64, len(grad)), 1e-12)
 	exact := a.Floats(t, "lin_exact_var")
 	for i, v := range exact {
-		if math.Exp(2*steps.Flat(f.stds)[i]) > v*(1+1e-12) {
-			t.Errorf("variance %g of weight %d, the exact one is %g", math.Exp(2*steps.Flat(f.stds)[i]), i, v)
+		if math.Exp(2*graph.Flat(f.stds)[i]) > v*(1+1e-12) {
+			t.Errorf("variance %g of weight %d, the exact one is %g", math.Exp(2*graph.Flat(f.stds)[i]), i, v)
 		}
 	}
 }

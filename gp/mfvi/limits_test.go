@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
-	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -240,9 +239,9 @@ func TestControl(t *testing.T) {
 	if _, err := m.Train(t.Context(), train.Rows{All: p.Train.X}, p.Train.Y); err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "weights", steps.Flat(q.means.Params()), steps.Flat(own.Params()), 1e-12)
-	fixture.Close(t, "running statistics", steps.Flat(q.means.State()), steps.Flat(own.State()), 1e-12)
-	if slices.Equal(steps.Flat(own.State()), steps.Flat(layers.State(p.Net))) || q.String() != "MF-VI, no noise" {
+	fixture.Close(t, "weights", graph.Flat(q.means.Params()), graph.Flat(own.Params()), 1e-12)
+	fixture.Close(t, "running statistics", graph.Flat(q.means.State()), graph.Flat(own.State()), 1e-12)
+	if slices.Equal(graph.Flat(own.State()), graph.Flat(layers.State(p.Net))) || q.String() != "MF-VI, no noise" {
 		t.Errorf("%v: the running statistics have not moved", q)
 	}
 }
@@ -274,16 +273,16 @@ func TestLinearModel(t *testing.T) {
 	s := Settings{Estimator: local, PriorStd: s0, LogStd: -2, Iterations: 6000, LearningRate: 1e-3, LogStdRate: new(0.05)}
 	f := small.Fit(t, &s, p, gp.Run{Seed: 1})
 	q := f.Posterior.(*posterior)
-	for i, v := range steps.Flat(q.means.Params()) {
+	for i, v := range graph.Flat(q.means.Params()) {
 		std := 1 / math.Sqrt(h.At(i, i))
-		if math.Abs(v-exact.At(i, 0)) > 0.3*std || math.Abs(steps.Flat(q.stds)[i]-math.Log(std)) > 0.1 {
-			t.Errorf("weight %d is %g ± %g, the best one %g ± %g", i, v, math.Exp(steps.Flat(q.stds)[i]), exact.At(i, 0), std)
+		if math.Abs(v-exact.At(i, 0)) > 0.3*std || math.Abs(graph.Flat(q.stds)[i]-math.Log(std)) > 0.1 {
+			t.Errorf("weight %d is %g ± %g, the best one %g ± %g", i, v, math.Exp(graph.Flat(q.stds)[i]), exact.At(i, 0), std)
 		}
 	}
 	s.LearnNoise, s.NoiseRate = true, 0.005
 	f = small.Fit(t, &s, p, gp.Run{Seed: 1})
 	q = f.Posterior.(*posterior)
-	mean, std, want := steps.Flat(q.means.Params()), steps.Flat(q.stds), 0.0
+	mean, std, want := graph.Flat(q.means.Params()), graph.Flat(q.stds), 0.0
 	for i, target := range y.Float64s() {
 		g, v := 0.0, 0.0
 		for k, r := range rows.RawRowView(i) {

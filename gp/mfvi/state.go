@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -37,7 +36,7 @@ func (p *posterior) State() (gp.State, error) {
 		name string         // in the file
 		of   []*graph.Param // the arrays
 	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
-		if v := steps.Flat(a.of); len(v) > 0 {
+		if v := graph.Flat(a.of); len(v) > 0 {
 			s.Arrays = append(s.Arrays, gp.Array{Name: a.name, Value: graph.Convert(dense.Of(v, len(v)), p.dtype())})
 		}
 	}

@@ -60,7 +60,7 @@ func TestNegative(t *testing.T) {
 		l := student(spread)
 		term, err := steps.NewDataTerm(l, alpha, 2, 1, tensor.Float64)
 		if err == nil {
-			err = term.Run(steps.Flat(l.Params()), []float64{5, 0.1}, []float64{0, 0}, []float64{0.01, 0.01}, []float64{1, 1})
+			err = term.Run(graph.Flat(l.Params()), []float64{5, 0.1}, []float64{0, 0}, []float64{0.01, 0.01}, []float64{1, 1})
 		}
 		if err != nil {
 			t.Fatal(err)

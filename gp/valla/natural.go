@@ -88,7 +88,7 @@ func (n *natural) prepare(ctx context.Context) (err error) {
 	if !n.s.FixPrior && n.p.Validation != nil {
 		start = 0 // in the middle of what a scan looks at
 	}
-	n.ladder = newLadder(n.layer.Inducing(), n.rungs(), start, steps.Flat(n.lik.Params()))
+	n.ladder = newLadder(n.layer.Inducing(), n.rungs(), start, graph.Flat(n.lik.Params()))
 	if n.inputs, err = n.newInputs(n.p.Train); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (n *natural) export() error {
 	}
 	n.layer.setL(root)
 	n.layer.LogPriorStd.Set(0, n.ladder.logStd.Float64s()[lead])
-	steps.Unflat(n.lik.Params(), n.ladder.params(lead))
+	graph.Unflat(n.lik.Params(), n.ladder.params(lead))
 	return nil
 }
 

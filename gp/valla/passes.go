@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -42,7 +41,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	}
 	dt := from.Z.Value.Dtype()
 	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, s: Settings{FixInducing: true}, layer: layer, lik: l.Copy(dt)}, width: l.Width(), dt: dt, memory: r.Memory}
-	n.ladder = newLadder(layer.Inducing(), 1, 0, steps.Flat(l.Params()))
+	n.ladder = newLadder(layer.Inducing(), 1, 0, graph.Flat(l.Params()))
 	s := &partial{n: n, post: p, t: make([]float64, layer.Inducing()*layer.Inducing())}
 	if s.frame, err = n.presentFrame(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
@@ -100,7 +99,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	q.additive, q.start, q.likeliest = likelihood.IsGaussian(s.n.lik), s.post.start, s.post.likeliest
 	q.limitMemory(s.post.limit)
 	l := s.n.lik.Copy(tensor.Float64)
-	steps.Unflat(l.Params(), best.params)
+	graph.Unflat(l.Params(), best.params)
 	record.PriorStds = []float64{layer.PriorStd()}
 	return gp.Learned(q, l, record), nil
 }
@@ -108,7 +107,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 // trial returns T with a σ₀ and a squared noise scale, which counts for likelihoods with noise alone.
 func (s *partial) trial(p *spectrum, std, noise float64) trial {
 	l := likelihood.WithNoise(s.n.lik, noise)
-	t := trial{spectrum: p, scale: std * std, params: steps.Flat(l.Params())}
+	t := trial{spectrum: p, scale: std * std, params: graph.Flat(l.Params())}
 	if likelihood.Noisy(l) {
 		gamma := slices.Clone(p.gamma)
 		kernel.Scale(gamma, 1/noise, gamma)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
@@ -50,7 +51,7 @@ func (n *natural) sizes(l *steps.DataTerm, mean, y []float64) ([]float64, error)
 	for i := range ones {
 		ones[i] = 1
 	}
-	if err := l.Run(steps.Flat(n.lik.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
+	if err := l.Run(graph.Flat(n.lik.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
 		return nil, err
 	}
 	sizes, w, m := l.Lambda(rows), make([]float64, c), make([]float64, c)

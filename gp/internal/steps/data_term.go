@@ -81,7 +81,7 @@ func (l *DataTerm) nodes() []*graph.Node {
 // Run evaluates ℓ for up to l.Rows examples: y [n,W·C], mean and variance [n,C], weights [n], with
 // the likelihood's parameters one after the other, see [Flat].
 func (l *DataTerm) Run(params, y, mean, variance, weights []float64) error {
-	Unflat(l.own, params)
+	graph.Unflat(l.own, params)
 	all := math.Inf(1)
 	most := [4]float64{all, all, l.most, all}
 	for i, v := range [][]float64{y, mean, variance, weights} {
@@ -143,24 +143,4 @@ func (l *DataTerm) Gradients() []float64 {
 		}
 	}
 	return all
-}
-
-// Flat returns the elements of parameters, one after the other.
-func Flat(params []*graph.Param) []float64 {
-	var out []float64
-	for _, p := range params {
-		out = append(out, p.Floats()...)
-	}
-	return out
-}
-
-// Unflat is the inverse of Flat.
-func Unflat(params []*graph.Param, v []float64) {
-	k := 0
-	for _, p := range params {
-		for i := range p.Value.Shape().TotalSize() {
-			p.Set(i, v[k])
-			k++
-		}
-	}
 }

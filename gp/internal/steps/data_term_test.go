@@ -29,7 +29,7 @@ func TestDataTerm(t *testing.T) {
 			t.Fatal(err)
 		}
 		y, mean, variance := graph.Floats(p.Train.Y)[:n*p.Train.Y.Shape()[1]], make([]float64, n*c), slices.Repeat([]float64{0.3}, n*c)
-		weights, theta := []float64{1, 2, 0.5, 1, 1, 3}, Flat(p.Likelihood.Params())
+		weights, theta := []float64{1, 2, 0.5, 1, 1, 3}, graph.Flat(p.Likelihood.Params())
 		run := func() float64 {
 			if err := l.Run(theta, y, mean, variance, weights); err != nil {
 				t.Fatal(err)
@@ -103,24 +103,24 @@ func TestLargeVariances(t *testing.T) {
 func TestStart(t *testing.T) {
 	problems := small.Must(t, gptest.ModelProblems)
 	for _, p := range problems {
-		before := Flat(p.Likelihood.Params())
+		before := graph.Flat(p.Likelihood.Params())
 		for _, theta := range p.Likelihood.Params() {
 			theta.Set(0, theta.At(0)+0.25) // not where the model starts
 		}
-		moved := Flat(p.Likelihood.Params())
+		moved := graph.Flat(p.Likelihood.Params())
 		own, given := Start(p.Problem, 0), Start(p.Problem, 0.5)
-		if !slices.Equal(Flat(own.Params()), moved) || len(before) > 0 && own.Params()[0] == p.Likelihood.Params()[0] {
-			t.Errorf("%s: parameters %v, want a copy of %v", p.Name, Flat(own.Params()), moved)
+		if !slices.Equal(graph.Flat(own.Params()), moved) || len(before) > 0 && own.Params()[0] == p.Likelihood.Params()[0] {
+			t.Errorf("%s: parameters %v, want a copy of %v", p.Name, graph.Flat(own.Params()), moved)
 		}
 		if likelihood.Noisy(given) && math.Abs(likelihood.NoiseVariance(given)-0.25) > 1e-6 {
 			t.Errorf("%s: noise variance %g, want 0.25", p.Name, likelihood.NoiseVariance(given))
 		}
-		for i, v := range Flat(given.Params())[min(1, len(moved)):] {
+		for i, v := range graph.Flat(given.Params())[min(1, len(moved)):] {
 			if likelihood.Noisy(given) && given.String() == "student-t" && v != moved[i+1] {
 				t.Errorf("%s: log ν %g, want %g", p.Name, v, moved[i+1])
 			}
 		}
-		if !slices.Equal(Flat(p.Likelihood.Params()), moved) {
+		if !slices.Equal(graph.Flat(p.Likelihood.Params()), moved) {
 			t.Errorf("%s: the problem's likelihood has changed", p.Name)
 		}
 	}

@@ -37,7 +37,7 @@ func (f *Fit) Lines() []string {
 		"network with fingerprint " + layers.Fingerprint(f.Problem.Net),
 		fmt.Sprintf("likelihood %v with the noise variance %v", f.Likelihood, likelihood.NoiseVariance(f.Likelihood)),
 	}
-	if theta := Flat(f.Likelihood.Params()); len(theta) > 0 && !likelihood.IsGaussian(f.Likelihood) {
+	if theta := graph.Flat(f.Likelihood.Params()); len(theta) > 0 && !likelihood.IsGaussian(f.Likelihood) {
 		id = append(id, fmt.Sprintf("parameters of the likelihood %v", theta))
 	}
 	if f.Problem.More > 0 {

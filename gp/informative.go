@@ -138,12 +138,8 @@ func newInformation(p Problem, rng *rand.Rand, limit int64) (*information, error
 	f := p.Net.Forward(b, x)
 	v := b.Call("probe of the curvature", []int{1, t.outputs}, t.cotangent, f)
 	for _, params := range layers.ByLayer(p.Net) {
-		var leaves []*graph.Node
-		for _, q := range params {
-			leaves = append(leaves, b.Param(q))
-		}
 		t.layers = append(t.layers, layerInformation{Params: params})
-		t.squares = append(t.squares, squares(b, graph.VJP(b, []*graph.Node{f}, []*graph.Node{v}, leaves)))
+		t.squares = append(t.squares, squares(b, graph.VJP(b, []*graph.Node{f}, []*graph.Node{v}, b.Params(params))))
 	}
 	if b.Err() != nil {
 		return nil, b.Err()

@@ -126,6 +126,15 @@ func (b *Builder) Param(p *Param) *Node {
 	return b.index.leaf(name)
 }
 
+// Params returns the nodes of parameters, see [Builder.Param].
+func (b *Builder) Params(ps []*Param) []*Node {
+	nodes := make([]*Node, len(ps))
+	for i, p := range ps {
+		nodes[i] = b.Param(p)
+	}
+	return nodes
+}
+
 // Let makes Param give n for p from now on. A network that is written then has n in place of
 // p, such as weights that are computed from others. The shapes must be equal.
 func (b *Builder) Let(p *Param, n *Node) {

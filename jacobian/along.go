@@ -25,10 +25,8 @@ func Along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.D
 // byForward is the network's derivative along each direction.
 func byForward(b *graph.Builder, net layers.Network, out *graph.Node, v *tensor.Dense) *graph.Node {
 	s := out.Shape()
-	var all, wrt []*graph.Node
-	for _, p := range net.Params() {
-		wrt = append(wrt, b.Param(p))
-	}
+	var all []*graph.Node
+	wrt := b.Params(net.Params())
 	for k := range v.Shape()[0] {
 		d := graph.JVP(b, []*graph.Node{out}, wrt, tangents(b, net, v, k))[0]
 		all = append(all, b.Reshape(d, 1, s[0], s[1]))

@@ -68,10 +68,7 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 // stepOf lists what a step computes: the loss, its gradients with respect to params and the updates.
 // The options name the nodes that differ from step to step.
 func stepOf(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves []*graph.Node, updates []layers.Update) ([]*graph.Node, graph.Options) {
-	var wrt []*graph.Node
-	for _, p := range params {
-		wrt = append(wrt, b.Param(p))
-	}
+	wrt := b.Params(params)
 	varying, outputs := slices.Concat(wrt, leaves), append([]*graph.Node{loss}, graph.Grad(b, loss, wrt...)...)
 	for _, u := range updates {
 		varying, outputs = append(varying, b.Param(u.Param)), append(outputs, u.Value)

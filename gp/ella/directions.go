@@ -68,22 +68,13 @@ func planReverse(net layers.Network, p points, size int) (*reverse, int64, error
 	shape[0] = size
 	r.z, r.ct = r.b.Input("z", shape...), r.b.Input("cotangent", size, p.outputs)
 	out := net.Forward(r.b, r.z)
-	r.grads = graph.VJP(r.b, []*graph.Node{out}, []*graph.Node{r.ct}, params(r.b, net))
+	r.grads = graph.VJP(r.b, []*graph.Node{out}, []*graph.Node{r.ct}, r.b.Params(net.Params()))
 	var err error
 	r.cost, err = graph.CostOf(r.b, r.grads, r.options())
 	return r, r.cost.Bytes + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), err
 }
 
 func (r *reverse) options() graph.Options { return graph.Options{Varying: []*graph.Node{r.ct}} }
-
-// params are the nodes of a network's parameters.
-func params(b *graph.Builder, net layers.Network) []*graph.Node {
-	var nodes []*graph.Node
-	for _, p := range net.Params() {
-		nodes = append(nodes, b.Param(p))
-	}
-	return nodes
-}
 
 func (r *reverse) compile() error {
 	var err error

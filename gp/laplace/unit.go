@@ -24,10 +24,7 @@ var neverUnit = false
 // findUnit sets unit if the cotangents of a group depend on neither the input nor the weights, and are unit vectors. It
 // computes the cotangents, so s has a small batch.
 func (s *scanner) findUnit() error {
-	leaves := []*graph.Node{s.in}
-	for _, p := range s.net.Params() {
-		leaves = append(leaves, s.builder.Param(p))
-	}
+	leaves := append(s.builder.Params(s.net.Params()), s.in)
 	for _, g := range s.groups {
 		if neverUnit || s.outputs == 1 || g.q != s.outputs || g.d.Dims() != 2 || graph.Dependents(graph.Ancestors(g.d), leaves)[g.d] {
 			continue

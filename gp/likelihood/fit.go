@@ -95,10 +95,7 @@ func newFit(s Scalar, y, f []float64) *fit {
 		leaves[i] = b.Input([]string{"targets", "outputs", "weights"}[i], shape...)
 		t.in[i] = tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float64))
 	}
-	theta := make([]*graph.Node, len(t.params))
-	for i, p := range t.params {
-		theta[i] = b.Param(p)
-	}
+	theta := b.Params(t.params)
 	t.value = b.Sum(b.Mul(Each(s).LogDensityNode(b, leaves[0], leaves[1]), leaves[2]))
 	t.grads = graph.Grad(b, t.value, theta...)
 	outputs := append([]*graph.Node{t.value}, t.grads...)

@@ -3,6 +3,7 @@ package likelihood
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -207,10 +208,8 @@ func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.
 		}
 		return b.Reshape(b.SumAxis(b.Mul(at(row("u", g.u)), row("weights", w)), -1), mean.Shape()...)
 	}
-	from := append(append([]*graph.Node(nil), y...), mean, sd)
-	for _, p := range s.Params() {
-		from = append(from, b.Param(p)) // so that the grid is computed again when a parameter changes
-	}
+	// The parameters are there so that the grid is computed again when one changes.
+	from := slices.Concat(y, []*graph.Node{mean, sd}, b.Params(s.Params()))
 	grids := b.Apply(focused{s, alpha}, from...)
 	if b.Err() != nil {
 		return nil

@@ -64,10 +64,7 @@ func writeDataTerm(b *graph.Builder, lik likelihood.Likelihood, alpha float64, r
 		in[i] = b.Input([]string{"y", "mean", "variance", "weights"}[i], shape...)
 	}
 	l.term = lik.DataTerm(b, in[0], in[1], in[2], alpha)
-	wrt := []*graph.Node{in[2]}
-	for _, p := range l.own {
-		wrt = append(wrt, b.Param(p))
-	}
+	wrt := append([]*graph.Node{in[2]}, b.Params(l.own)...)
 	grads := graph.VJP(b, []*graph.Node{l.term}, []*graph.Node{in[3]}, wrt)
 	l.slope, l.params = grads[0], grads[1:]
 	return l, in

@@ -24,10 +24,7 @@ func newTerms(t *testing.T, l likelihood.Likelihood, s *sample, f, cov []float64
 	leaf := func(name string, v []float64, shape ...int) *graph.Node {
 		return b.Param(graph.NewParam(name, v, dt, shape...))
 	}
-	wrt := []*graph.Node{leaf("mean", f, s.n, s.c), leaf("cov", cov, s.n, s.c, s.c)}
-	for _, p := range l.Params() {
-		wrt = append(wrt, b.Param(p))
-	}
+	wrt := append([]*graph.Node{leaf("mean", f, s.n, s.c), leaf("cov", cov, s.n, s.c, s.c)}, b.Params(l.Params())...)
 	term := l.DataTerm(b, s.targets(b), wrt[0], b.Diag(wrt[1]), alpha)
 	out := []*graph.Node{term}
 	if direction != nil {

@@ -11,3 +11,13 @@ func Complete(s any) (map[string]any, error) {
 	}
 	return settings.Map(s), nil
 }
+
+// Completed returns the settings of a fit to a problem, after a check of the problem: complete fills in the defaults that
+// depend on it.
+func Completed[S any](p Problem, complete func(Problem) (S, error)) (S, error) {
+	if err := p.Check(); err != nil {
+		var none S
+		return none, err
+	}
+	return complete(p)
+}

@@ -208,10 +208,7 @@ func (p *Plan) Estimate(err error) (Estimate, error) {
 
 // EstimateBy returns the estimate of a fit to a problem: complete fills in the settings of the fit, and plan counts it.
 func EstimateBy[S any](p Problem, complete func(Problem) (S, error), plan func(S) (*Plan, error)) (Estimate, error) {
-	if err := p.Check(); err != nil {
-		return Estimate{}, err
-	}
-	s, err := complete(p)
+	s, err := Completed(p, complete)
 	if err != nil {
 		return Estimate{}, err
 	}

@@ -26,10 +26,7 @@ const (
 
 // Fit implements gp.Settings. It writes no checkpoints.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	c, err := s.complete(p)
+	c, err := gp.Completed(p, s.complete)
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,7 @@ const checkpointEvery = 100
 
 // Fit implements gp.Settings. The state after the last step is kept, as published.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	c, err := s.complete(p)
+	c, err := gp.Completed(p, s.complete)
 	if err != nil {
 		return nil, err
 	}

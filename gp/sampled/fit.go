@@ -17,10 +17,7 @@ import (
 
 // Fit implements gp.Settings. A fit that is interrupted keeps its state in the checkpoint.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	c, err := s.complete(p)
+	c, err := gp.Completed(p, s.complete)
 	if err != nil {
 		return nil, err
 	}

@@ -26,12 +26,9 @@ const (
 
 // Fit implements gp.Settings.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
 	f := &fitting{p: p, r: r}
 	var err error
-	if f.s, err = s.complete(p); err != nil {
+	if f.s, err = gp.Completed(p, s.complete); err != nil {
 		return nil, err
 	}
 	if _, err := f.plan(); err != nil {

@@ -96,6 +96,14 @@ func (p Problem) Dtype() tensor.Dtype { return p.Train.X.Dtype() }
 // objective: a mini-batch of the sample is a mini-batch of all rows, as long as the fit takes no more rows than the sample has.
 func (p Problem) All() int { return p.Train.N() + p.More }
 
+// Held returns the number of rows held out.
+func (p Problem) Held() int {
+	if p.Validation == nil {
+		return 0
+	}
+	return p.Validation.N()
+}
+
 // Outputs returns C, the number of outputs of the network.
 func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] / p.Likelihood.Width() }
 

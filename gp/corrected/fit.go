@@ -74,11 +74,7 @@ func (s around) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estima
 		return m, nil
 	}
 	e, err := of.Estimate(ctx, p, r)
-	rows := p.Train.N()
-	if p.Validation != nil {
-		rows += p.Validation.N()
-	}
-	more := m.Seconds + float64(rows)*m.Row
+	more := m.Seconds + float64(p.Train.N()+p.Held())*m.Row
 	e.Seconds += more
 	for _, seconds := range []*float64{&e.CheaperSeconds, &e.LongerSeconds} {
 		if *seconds > 0 {

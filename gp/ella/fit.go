@@ -216,9 +216,6 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 		return nil, err
 	}
 	out := &gp.Fitted{Posterior: q, Record: f.record(q)}
-	if f.held != nil {
-		out.Record.ValidationRows = f.p.Validation.N()
-	}
 	if likelihood.NoiseVariance(f.p.Likelihood) > 0 {
 		out.NoiseVariance = noise
 	}
@@ -227,7 +224,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 
 // record says how the fit went.
 func (f *fitting) record(q *posterior) gp.Record {
-	r := gp.Record{Rows: f.best.seen, Settings: settings.Map(&f.s), PriorStds: []float64{q.prior}}
+	r := gp.Record{Rows: f.best.seen, ValidationRows: f.p.Held(), Settings: settings.Map(&f.s), PriorStds: []float64{q.prior}}
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
 	fact("points", float64(f.points.n()))
 	fact("directions", float64(q.Rank()))

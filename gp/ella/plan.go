@@ -33,10 +33,7 @@ func (s Settings) plan(p gp.Problem, r gp.Run, at points) (*gp.Plan, error) {
 	if err := s.planDirections(plan, p, at, k, limit); err != nil {
 		return nil, err
 	}
-	held := 0
-	if p.Validation != nil {
-		held = p.Validation.N()
-	}
+	held := p.Held()
 	plan.Hold(heldOutBytes(held, c, k))
 	if err := along.Plan(plan, p, p.Train.N()+held, k, limit, true); err != nil {
 		return nil, err

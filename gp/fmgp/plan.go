@@ -69,10 +69,7 @@ func (f *fitting) holdValidation(plan *gp.Plan, limit int64, held, m, c int) {
 
 // sizes returns the numbers of training rows, of held-out rows, of features and of those features that are not inputs.
 func (f *fitting) sizes(shape tensor.Shape) (n, held, e, computed int, err error) {
-	n = f.p.Train.N()
-	if f.p.Validation != nil {
-		held = f.p.Validation.N()
-	}
+	n, held = f.p.Train.N(), f.p.Held()
 	if f.s.Kernel == kernelEmbedding {
 		e, computed, err = f.features(shape)
 	}

@@ -238,11 +238,7 @@ func (f *fitting) mixtures() []mixture {
 // report tells that n more rows went through the network.
 func (f *fitting) report(n int) {
 	f.done += n
-	total := f.s.Cached + f.learners
-	if f.p.Validation != nil {
-		total += f.p.Validation.N()
-	}
-	f.r.Tell("rows")(f.done, total)
+	f.r.Tell("rows")(f.done, f.s.Cached+f.learners+f.p.Held())
 }
 
 // fitted makes the posterior.
@@ -251,14 +247,10 @@ func (f *fitting) fitted() *gp.Fitted {
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
 		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
 	}
-	record := f.record()
-	if f.held != nil {
-		record.ValidationRows = f.held.n()
-	}
 	if f.law != nil {
-		return gp.Learned(q, f.law.with(f.by.noise), record)
+		return gp.Learned(q, f.law.with(f.by.noise), f.record())
 	}
-	out := &gp.Fitted{Posterior: q, Record: record}
+	out := &gp.Fitted{Posterior: q, Record: f.record()}
 	if !f.classes {
 		out.NoiseVariance = f.by.noise
 	}
@@ -271,7 +263,7 @@ func (f *fitting) record() gp.Record {
 	for _, v := range f.scales {
 		mean += v / float64(len(f.scales))
 	}
-	r := gp.Record{Rows: f.s.Cached, Settings: settings.Map(&f.s), PriorStds: []float64{math.Sqrt(f.by.factor * mean)}}
+	r := gp.Record{Rows: f.s.Cached, ValidationRows: f.p.Held(), Settings: settings.Map(&f.s), PriorStds: []float64{math.Sqrt(f.by.factor * mean)}}
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
 	fact("values of the layer", float64(f.memory.d))
 	fact("length-scale", f.memory.length)

@@ -24,10 +24,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if err := f.fits(); err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	c, d, m, held := f.p.Outputs(), f.site.width(), f.s.Cached, 0
-	if f.p.Validation != nil {
-		held = f.p.Validation.N()
-	}
+	c, d, m, held := f.p.Outputs(), f.site.width(), f.s.Cached, f.p.Held()
 	plan := &gp.Plan{What: fmt.Sprintf("gapa: %d values at %d rows and their derivatives", d, m), Cheaper: "a smaller value of the setting cached"}
 	plan.Hold(int64(m)*int64(d*int(f.p.Dtype().Size())+8) + f.centreBytes())
 	kept := plan.Held()

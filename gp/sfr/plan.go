@@ -18,10 +18,7 @@ func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estim
 // plan counts the fit with complete settings. The points of the plan are arrays that nothing is written to, which take
 // no memory.
 func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
-	n, c, m, held, limit := p.Train.N(), p.Outputs(), min(s.Points, p.Train.N()), 0, r.Limit()
-	if p.Validation != nil {
-		held = p.Validation.N()
-	}
+	n, c, m, held, limit := p.Train.N(), p.Outputs(), min(s.Points, p.Train.N()), p.Held(), r.Limit()
 	z := tensor.New(tensor.Of(p.Dtype()), tensor.WithShape(append([]int{m}, p.Train.X.Shape()[1:]...)...))
 	q := &posterior{net: p.Net, points: z, outputs: c, joint: s.Outputs == outputsJoint, own: s.OwnMean}
 	plan := &gp.Plan{What: "sfr: " + q.String(), Cheaper: "a smaller value of the setting points"}

@@ -89,12 +89,9 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	if err != nil {
 		return gp.Estimate{}, err
 	}
-	n, c := 0, p.Outputs()
+	n, c := p.Held(), p.Outputs()
 	if s.share() > 0 {
-		n = p.Train.N()
-	}
-	if p.Validation != nil {
-		n = max(n, p.Validation.N())
+		n = max(n, p.Train.N())
 	}
 	plan := &gp.Plan{What: "valla+gapa: the covariances of GAPA at all rows", Cheaper: v.Cheaper}
 	plan.Hold(g.Kept)

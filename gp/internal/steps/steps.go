@@ -90,11 +90,7 @@ func (f *Fit) validate(ctx context.Context) (float64, error) {
 
 // record describes the fit.
 func (f *Fit) record(res *train.Result) gp.Record {
-	r := gp.Record{Rows: f.Problem.Train.N(), Settings: settings.Map(f.Settings), Result: res}
-	if v := f.Problem.Validation; v != nil {
-		r.ValidationRows = v.N()
-	}
-	return r
+	return gp.Record{Rows: f.Problem.Train.N(), ValidationRows: f.Problem.Held(), Settings: settings.Map(f.Settings), Result: res}
 }
 
 // Start returns the observation model of a problem in its element type, as a fit starts with it: with the noise scale

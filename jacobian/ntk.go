@@ -2,6 +2,7 @@ package jacobian
 
 import (
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -95,10 +96,7 @@ func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
 			j.combine(b, k.seeds)
 			return
 		}
-		j.class, j.per = make([]int, examples*outputs), outputs
-		for i := range j.class {
-			j.class[i] = i % outputs
-		}
+		j.class, j.per = dense.Cycle(examples*outputs, outputs), outputs
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -108,11 +109,7 @@ func (f *fitting) classes() []int {
 	if f.s.Init != initRandomRows {
 		return gp.InducingPoints(f.p, f.s.Inducing, true)
 	}
-	class := make([]int, min(f.s.Inducing, f.p.Train.N()))
-	for i := range class {
-		class[i] = i % f.p.Outputs()
-	}
-	return class
+	return dense.Cycle(min(f.s.Inducing, f.p.Train.N()), f.p.Outputs())
 }
 
 // networkPass writes what the fit computes of the network.

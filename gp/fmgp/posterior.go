@@ -170,13 +170,9 @@ func (p *posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	if b.Err() != nil {
 		return nil, nil, b.Err()
 	}
-	class := make([]int, size)
-	for i := range class {
-		class[i] = i % k.Outputs
-	}
 	copies := b.Reshape(b.BroadcastTo(b.Reshape(u, n, 1, k.Width()), n, k.Outputs, k.Width()), size, k.Width())
 	half := b.MatMul(b.Reshape(t.Kxz, size, l.Inducing()), t.G, false, true)
-	q := b.Sub(k.Gram(b, copies, class), b.Gram(half))
+	q := b.Sub(k.Gram(b, copies, dense.Cycle(size, k.Outputs)), b.Gram(half))
 	values, err := graph.Evaluate(b, q)
 	if err != nil {
 		return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -28,11 +29,7 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 	if likelihood.IsClass(f.p.Likelihood) {
 		return some.X, some.Labels(), nil
 	}
-	class = make([]int, len(rows))
-	for i := range class {
-		class[i] = i % f.p.Outputs()
-	}
-	return some.X, class, nil
+	return some.X, dense.Cycle(len(rows), f.p.Outputs()), nil
 }
 
 // located returns inducing locations [M, D+E]: the inputs z [M,…] with the network's features

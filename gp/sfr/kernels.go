@@ -53,14 +53,10 @@ func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint boo
 
 // write writes the outputs and the kernel of size inputs, and that with the points z.
 func (k *kernels) write(z *graph.Param, size int) (graph.Pass, error) {
-	class := make([]int, k.size())
-	for i := range class {
-		class[i] = i % k.width()
-	}
 	b := graph.NewConverting(tensor.Float64)
 	x := b.Input("x", append([]int{size}, k.inputShape()...)...)
 	of := jacobian.NTK{Net: k.network()}
-	nodes := []*graph.Node{of.Net.Forward(b, x), of.Diag(b, x), of.Cross(b, x, b.Param(z), class)}
+	nodes := []*graph.Node{of.Net.Forward(b, x), of.Diag(b, x), of.Cross(b, x, b.Param(z), dense.Cycle(k.size(), k.width()))}
 	if b.Err() != nil {
 		return graph.Pass{}, b.Err()
 	}
@@ -200,11 +196,7 @@ func (k *kernels) gram(ctx context.Context, part int) ([]float64, error) {
 func (k *kernels) among(part int, x *tensor.Dense) ([]float64, error) {
 	b := graph.NewConverting(tensor.Float64)
 	at := b.Param(&graph.Param{Name: "x", Value: k.inputs(x, part, true)})
-	class := make([]int, x.Shape()[0]*k.width())
-	for i := range class {
-		class[i] = i % k.width()
-	}
-	gram := jacobian.NTK{Net: k.network()}.Gram(b, at, class)
+	gram := jacobian.NTK{Net: k.network()}.Gram(b, at, dense.Cycle(x.Shape()[0]*k.width(), k.width()))
 	p, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
 	if err == nil {
 		err = p.Run()

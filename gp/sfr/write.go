@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
@@ -48,13 +49,9 @@ func (p *posterior) writePart(w *gp.Writing, x *graph.Node, part int, s *system)
 		hot := b.OneHot(slices.Repeat([]int{part}, n), k.outputs)
 		x = b.Concat(1, b.Reshape(x, n, k.input.TotalSize()), hot)
 	}
-	class := make([]int, k.size())
-	for i := range class {
-		class[i] = i % k.width()
-	}
 	of := jacobian.NTK{Net: k.network()}
 	z := b.Param(&graph.Param{Name: fmt.Sprint("points of part ", part), Value: k.inputs(k.points, part, k.joint)})
-	diag, cross := of.Diag(b, x), of.Cross(b, x, z, class)
+	diag, cross := of.Diag(b, x), of.Cross(b, x, z, dense.Cycle(k.size(), k.width()))
 	root, a := slices.Clone(s.root), slices.Clone(s.a)
 	kernel.Trsm(false, true, s.m, s.m, s.r, s.m, root, s.m)
 	kernel.Trsm(false, true, s.m, 1, s.r, s.m, a, 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -33,10 +34,7 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 		return gp.KMeans(f.p, f.s.Inducing, false, kMeansInits[f.s.Init], rng)
 	}
 	candidates := gp.SampleRows(f.p.Train.X, f.candidates(), rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
-	class = make([]int, candidates.Shape()[0])
-	for i := range class {
-		class[i] = i % f.p.Outputs()
-	}
+	class = dense.Cycle(candidates.Shape()[0], f.p.Outputs())
 	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)), f.r.Limit()/2)
 }
 

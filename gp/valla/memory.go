@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -47,11 +48,7 @@ func plannedStep(net layers.Network, input []int, inducing, rows int, fixed bool
 	}
 	outputs = out.Shape()[len(out.Shape())-1]
 	z := tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{inducing}, input...)...))
-	class := make([]int, inducing)
-	for i := range class {
-		class[i] = i % outputs
-	}
-	layer, err = NewLayer(jacobian.NTK{Net: net}, z, class)
+	layer, err = NewLayer(jacobian.NTK{Net: net}, z, dense.Cycle(inducing, outputs))
 	if err != nil {
 		return nil, nil, 0, err
 	}

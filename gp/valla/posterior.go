@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -198,11 +199,7 @@ func copies(b *graph.Builder, x, out *graph.Node) (*graph.Node, []int) {
 	rest := x.Shape()[1:]
 	one := b.Reshape(x, append([]int{n, 1}, rest...)...)
 	points := b.Reshape(b.BroadcastTo(one, append([]int{n, c}, rest...)...), append([]int{n * c}, rest...)...)
-	class := make([]int, n*c)
-	for i := range class {
-		class[i] = i % c
-	}
-	return points, class
+	return points, dense.Cycle(n*c, c)
 }
 
 // system returns the system of the layer's present parameters, with the given L.

@@ -18,6 +18,15 @@ func Bytes(t *tensor.Dense) int64 {
 	return int64(t.Shape().TotalSize()) * int64(t.Dtype().Size())
 }
 
+// Cycle returns n numbers 0…c−1 in a cycle: the outputs of points that carry c outputs each, or one in turn.
+func Cycle(n, c int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i % c
+	}
+	return out
+}
+
 // Copy fills dst with the elements of t, float32 or float64, from element number from on.
 func Copy(dst []float64, t *tensor.Dense, from int) {
 	if t.Dtype() == tensor.Float64 {

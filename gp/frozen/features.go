@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -17,6 +18,7 @@ import (
 const (
 	together = 8
 	between  = 256
+	oneRow   = "the features of a row" // of which the memory may be too small
 )
 
 // Problem returns p for the rest of the network: the inputs of its examples are features. Those that the memory does not
@@ -58,15 +60,15 @@ func (c *passes) features(ctx context.Context, x *tensor.Dense) (*tensor.Dense, 
 		return out, err
 	}
 	if c.f == nil {
-		if c.f, err = c.program(c.r.Limit()); err != nil {
+		if c.f, err = graph.NewBatchedWithin(oneRow, together, c.r.Limit(), c.write); err != nil {
 			return nil, err
 		}
 	}
 	tell, done := c.r.Tell("rows of features"), 0
 	for rows := range slices.Chunk(missing, between) {
-		err := c.f.Each(ctx, take(x, rows), func(first, count int, y []*tensor.Dense) error {
+		err := c.f.Each(ctx, data.TakeRows(x, rows), func(first, count int, y []*tensor.Dense) error {
 			for i := range count {
-				put(out, rows[first+i], y[0], i)
+				dense.Put(out, rows[first+i], y[0], i, 1)
 			}
 			done += count
 			tell(done, len(missing))
@@ -122,24 +124,7 @@ func (c *Cut) remember(out *tensor.Dense, rows []int, keys []key) error {
 	for i, row := range rows {
 		own[i] = keys[row]
 	}
-	return c.Memory.add(own, take(out, rows))
-}
-
-// program compiles the front for some rows at a time, or for one row where there is not enough memory for more.
-func (c *Cut) program(limit int64) (*graph.Batched, error) {
-	size, _, err := c.cost(limit)
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.write(size)
-	if err != nil {
-		return nil, err
-	}
-	f, err := graph.NewBatched(p.Builder, p.X, p.Outputs...)
-	if err == nil {
-		f.Limit(limit)
-	}
-	return f, err
+	return c.Memory.add(own, data.TakeRows(out, rows))
 }
 
 // write writes the front for some rows.
@@ -152,7 +137,7 @@ func (c *Cut) write(size int) (graph.Pass, error) {
 
 // cost returns how many rows the front computes at a time within the memory, and the cost of that.
 func (c *Cut) cost(limit int64) (size int, cost graph.Cost, err error) {
-	return graph.CostWithin("the features of a row", together, limit, c.write)
+	return graph.CostWithin(oneRow, together, limit, c.write)
 }
 
 // Plan returns what it takes to compute the features of so many rows within the memory of r.

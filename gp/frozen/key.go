@@ -7,7 +7,6 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/internal/dense"
 )
 
@@ -62,12 +61,6 @@ func decode(v []float64, from []byte, dt tensor.Dtype) {
 		}
 	}
 }
-
-// take returns rows of x [N,…] as a copy.
-func take(x *tensor.Dense, rows []int) *tensor.Dense { return data.TakeRows(x, rows) }
-
-// put copies row from of src to row at of dst.
-func put(dst *tensor.Dense, at int, src *tensor.Dense, from int) { dense.Put(dst, at, src, from, 1) }
 
 // set writes numbers to row i of dst [N,…].
 func set(dst *tensor.Dense, i int, v []float64) {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"math"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -22,7 +22,7 @@ func CheckInputs(net layers.Network, input []int, outputs int) (dt tensor.Dtype,
 	if len(net.Params()) == 0 {
 		return dt, 0, errors.New("a network without parameters has no posterior")
 	}
-	if len(input) == 0 || slices.Min(input) < 1 {
+	if !positive(input) {
 		return dt, 0, fmt.Errorf("inputs of shape %v, expected positive sizes", input)
 	}
 	dt = net.Params()[0].Value.Dtype()
@@ -39,6 +39,18 @@ func CheckInputs(net layers.Network, input []int, outputs int) (dt tensor.Dtype,
 	default:
 		return dt, s[1], nil
 	}
+}
+
+// positive reports whether a shape has sizes, all of them positive, whose product does not overflow.
+func positive(shape []int) bool {
+	size := 1
+	for _, n := range shape {
+		if n < 1 || n > math.MaxInt32/size {
+			return false
+		}
+		size *= n
+	}
+	return len(shape) > 0
 }
 
 // CheckPositive returns an error that names the first of some numbers of a header that is not

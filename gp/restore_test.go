@@ -31,6 +31,7 @@ func TestCheckInputs(t *testing.T) {
 		{layers.Sequential{}, []int{3}, 0, "without parameters"},
 		{net, nil, 0, "inputs of shape [], expected positive sizes"},
 		{net, []int{0}, 0, "inputs of shape [0], expected positive sizes"},
+		{net, []int{1 << 20, 1 << 20}, 0, "expected positive sizes"},
 		{net, []int{4}, 0, "inputs of shape [4]: "},
 		{net, []int{3}, 3, "outputs of shape (1, 2), expected [1,3]"},
 	} {

@@ -1,6 +1,7 @@
 package fmgp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -47,14 +48,11 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("fmgp: a network without parameters has no posterior")
-	}
-	if err := h.check(); err != nil {
+	dt, c, err := gp.CheckInputs(net, h.Inputs, 0)
+	if err = cmp.Or(err, h.check()); err != nil {
 		return nil, fmt.Errorf("fmgp: %w", err)
 	}
-	dt := net.Params()[0].Value.Dtype()
-	k, err := h.restoreKernel(net, dt, s)
+	k, err := h.restoreKernel(net, dt, c, s)
 	if err != nil {
 		return nil, err
 	}
@@ -80,18 +78,15 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	return p, nil
 }
 
-// restoreKernel reads the kernel of a network. Nothing is compiled, and nothing allocated that
+// restoreKernel reads the kernel of a network with so many outputs. Nothing is compiled, and nothing allocated that
 // the file does not have.
-func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, s gp.Saved) (*covariance, error) {
+func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, outputs int, s gp.Saved) (*covariance, error) {
 	b := graph.NewBuilder(dt)
 	out := writeNetwork(b, net, b.Input("x", append([]int{1}, h.Inputs...)...), h.Kernel == kernelEmbedding)
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("fmgp: inputs of shape %v: %w", h.Inputs, err)
 	}
-	if out[0].Dims() != 2 {
-		return nil, fmt.Errorf("fmgp: a network with outputs of shape %v, expected [N,C]", out[0].Shape())
-	}
-	k := &covariance{Inputs: tensor.Shape(h.Inputs).TotalSize(), Outputs: out[0].Shape()[1]}
+	k := &covariance{Inputs: tensor.Shape(h.Inputs).TotalSize(), Outputs: outputs}
 	if len(out) > 1 {
 		k.Features = out[1].Shape()[1]
 	}
@@ -110,21 +105,9 @@ func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, s gp.Saved) 
 	return k, err
 }
 
-// maxSize bounds what a header may say, so that sizes made from it do not overflow.
-const maxSize = math.MaxInt32
-
 // check refuses what no fit writes.
 func (h *header) check() error {
-	size := 1
-	for _, n := range h.Inputs {
-		if n < 1 || n > maxSize/size {
-			return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
-		}
-		size *= n
-	}
 	switch {
-	case len(h.Inputs) == 0:
-		return fmt.Errorf("inputs without a shape, expected at least one size")
 	case len(h.Class) == 0:
 		return fmt.Errorf("no inducing points, expected at least one")
 	case h.Kernel != kernelRBF && h.Kernel != kernelEmbedding:

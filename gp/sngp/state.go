@@ -1,6 +1,7 @@
 package sngp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -53,7 +54,8 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s g
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if err := h.check(likelihood.IsClass(l)); err != nil {
+	_, _, err := gp.CheckInputs(net, h.Inputs, 0)
+	if err = cmp.Or(err, h.check(likelihood.IsClass(l))); err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}
 	n, err := newNetwork(net, h.Inputs)
@@ -103,8 +105,6 @@ func (h *header) check(classes bool) error {
 	p := h.Probabilities
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
-	case len(h.Inputs) == 0:
-		return fmt.Errorf("inputs without a shape, expected at least one size")
 	case h.Features < 1 || h.Features > maxFeatures:
 		return fmt.Errorf("%d features, expected 1 to %d", h.Features, maxFeatures)
 	case !positive(h.FeatureScale) || !positive(h.Ridge):
@@ -119,7 +119,7 @@ func (h *header) check(classes bool) error {
 	default:
 		return fmt.Errorf("probabilities %+v, expected %s or %s", *p, linkMeanField, linkSamples)
 	}
-	return checkShape(h.Inputs)
+	return nil
 }
 
 // maxFeatures and maxSize bound what a file may say, so that sizes made from it do not overflow.
@@ -127,18 +127,6 @@ const (
 	maxFeatures = 1 << 20
 	maxSize     = 1 << 20
 )
-
-// checkShape refuses shapes that no input has.
-func checkShape(shape []int) error {
-	size := 1
-	for _, n := range shape {
-		if n < 1 || n > math.MaxInt32/size {
-			return fmt.Errorf("inputs of shape %v, expected positive sizes", shape)
-		}
-		size *= n
-	}
-	return nil
-}
 
 // check refuses factors whose diagonal is not positive, which no fit writes.
 func (c *covariance) check() error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -14,6 +15,14 @@ type Writer interface {
 	// Write writes the distribution of the latent function at the inputs w.X. What depends on no input is computed at once. Write
 	// is called for several numbers of examples.
 	Write(w *Writing) (Written, error)
+}
+
+// Write writes what p writes, and returns an error that wraps valla.ErrSetting if p is no Writer.
+func Write(p Posterior, w *Writing) (Written, error) {
+	if of, ok := p.(Writer); ok {
+		return of.Write(w)
+	}
+	return Written{}, settings.Errorf("%v cannot be exported", p)
 }
 
 // Writing is where a Writer writes.

@@ -9,7 +9,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/sfr"
 	"github.com/go-valla/valla/internal/dense"
-	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -111,11 +110,7 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 
 // Write implements gp.Writer, if the posterior that has the covariance does.
 func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
-	of, ok := p.of.(gp.Writer)
-	if !ok {
-		return gp.Written{}, settings.Errorf("%v cannot be exported", p.of)
-	}
-	g, err := of.Write(w)
+	g, err := gp.Write(p.of, w)
 	if err != nil {
 		return g, err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/settings"
 )
 
 var _ gp.Writer = (*mixture)(nil)
@@ -14,13 +13,9 @@ var _ gp.Writer = (*mixture)(nil)
 func (m *mixture) Write(w *gp.Writing) (gp.Written, error) {
 	all := make([]gp.Written, len(m.members))
 	for k, of := range m.members {
-		writer, ok := of.(gp.Writer)
-		if !ok {
-			return gp.Written{}, settings.Errorf("%v cannot be exported", of)
-		}
 		var err error
 		end := w.Scope(prefix(k))
-		all[k], err = writer.Write(w)
+		all[k], err = gp.Write(of, w)
 		if end(); err != nil {
 			return gp.Written{}, fmt.Errorf("network %d: %w", k+1, err)
 		}

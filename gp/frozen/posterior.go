@@ -11,7 +11,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
-	"github.com/go-valla/valla/internal/settings"
 )
 
 // through is a posterior of the rest of a network as one of the whole network.
@@ -177,16 +176,12 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 
 // Write implements gp.Writer, if the posterior behind the cut does.
 func (p *Posterior) Write(w *gp.Writing) (gp.Written, error) {
-	of, ok := p.Of.(gp.Writer)
-	if !ok {
-		return gp.Written{}, settings.Errorf("%v cannot be exported", p.Of)
-	}
 	x := w.X
 	defer func() { w.X = x }()
 	if w.X = p.cut.Front.Forward(w.Net, x); w.Err() != nil {
 		return gp.Written{}, w.Err()
 	}
-	return of.Write(w)
+	return gp.Write(p.Of, w)
 }
 
 // updater is a Posterior to which examples can be added.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/settings"
 )
 
 var _ gp.Writer = (*posterior)(nil)
@@ -16,11 +15,7 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 	answers := p.gate.writeAnswers(w, p)
 	var g gp.Written
 	for e, q := range p.experts {
-		of, ok := q.(gp.Writer)
-		if !ok {
-			return g, settings.Errorf("%v cannot be exported", q)
-		}
-		own, err := of.Write(w)
+		own, err := gp.Write(q, w)
 		if err != nil {
 			return g, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(p.experts), err)
 		}

@@ -3,7 +3,6 @@ package sum
 import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/settings"
 )
 
 var _ gp.Writer = (*posterior)(nil)
@@ -14,11 +13,7 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 	var known *graph.Node // part of the targets' variances that more data would take away
 	b, shares := w.Out, false
 	for _, t := range p.terms {
-		of, ok := t.Stored.(gp.Writer)
-		if !ok {
-			return g, settings.Errorf("%v cannot be exported", t.Stored)
-		}
-		own, err := of.Write(w)
+		own, err := gp.Write(t.Stored, w)
 		if err != nil {
 			return g, err
 		}

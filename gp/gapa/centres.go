@@ -50,7 +50,7 @@ func newCentres(m *memory, n int) (*centres, error) {
 		s.load(m, c.z, i, found)
 		away := slices.Clone(s.away[:s.k*m.d])
 		_, ok := s.remaining(m.length, m.noise)
-		failed[i], c.groups[i] = !ok, group{slices.Clone(found), away, inverse(s.k, s.gram)}
+		failed[i], c.groups[i] = !ok, group{slices.Clone(found), away, kernel.InverseLower(s.k, s.gram)}
 	})
 	if i := slices.Index(failed, true); i >= 0 {
 		return nil, fmt.Errorf("row %d that is kept: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(c.groups[i].rows), m.noise)
@@ -75,16 +75,6 @@ func (r *remains) central(part, i int, nearest []neighbour) {
 	s.correlate(m.length)
 	kernel.Gemm(false, false, s.k, 1, s.k, 1, g.half, s.k, s.rho, 1, 0, s.row, 1)
 	r.out[i] = max(1-kernel.Dot(s.row[:s.k], s.row[:s.k]), 0)
-}
-
-// inverse returns L⁻¹ [k,k] for a lower triangular L.
-func inverse(k int, l []float64) []float64 {
-	out := make([]float64, k*k)
-	for i := range k {
-		out[i*k+i] = 1
-	}
-	kernel.Trsm(false, false, k, k, l, k, out, k)
-	return out
 }
 
 // distances sets rho to the squared distances of a group's rows from row i of u: with the difference e of u from the centre and w of a

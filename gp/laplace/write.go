@@ -163,7 +163,7 @@ func (t *writing) weights(f weightFactor) *graph.Node {
 	if t.Err() != nil {
 		return nil
 	}
-	return t.Gram(t.Out.MatMul(j, t.Lower(f.inverseRoot(), f.n), false, true), f.s)
+	return t.Gram(t.Out.MatMul(j, t.Lower(kernel.InverseLower(f.n, f.l), f.n), false, true), f.s)
 }
 
 // scaled writes JT for rows J [B,C,P]; t is the diagonal of T, nil for ones.
@@ -172,14 +172,4 @@ func (t *writing) scaled(j *graph.Node, diagonal []float64) *graph.Node {
 		return j
 	}
 	return t.Out.Mul(j, t.Const(diagonal, 1, 1, len(diagonal)))
-}
-
-// inverseRoot returns L⁻¹ [n,n].
-func (c cholesky) inverseRoot() []float64 {
-	inverse := make([]float64, c.n*c.n)
-	for i := range c.n {
-		inverse[i*c.n+i] = 1
-	}
-	kernel.Trsm(false, false, c.n, c.n, c.l, c.n, inverse, c.n)
-	return inverse
 }

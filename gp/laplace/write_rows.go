@@ -16,7 +16,7 @@ func (t *writing) functions(p *posterior, f functionFactor) (*graph.Node, error)
 	if err != nil || t.Err() != nil {
 		return nil, err
 	}
-	b, lower := t.Out, t.Lower(f.inverseRoot(), f.n)
+	b, lower := t.Out, t.Lower(kernel.InverseLower(f.n, f.l), f.n)
 	if !t.Careful {
 		taken := b.MatMul(r.cross(t, f.scales), lower, false, true)
 		return b.Sub(t.own(f.scales), b.Gram(taken)), nil

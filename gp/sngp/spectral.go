@@ -235,16 +235,13 @@ func largestNorm(all []*bounded, dt tensor.Dtype) (float64, error) {
 		u, v := l.last(b)
 		norms = append(norms, l.norm(b, u, v))
 	}
-	prog, err := graph.Compile(b, norms, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
+	values, err := graph.Evaluate(b, norms...)
 	if err != nil {
 		return 0, err
 	}
 	top := 0.0
-	for _, n := range norms {
-		top = max(top, graph.Floats(prog.Value(n))[0])
+	for _, v := range values {
+		top = max(top, v[0])
 	}
 	return top, nil
 }

@@ -46,7 +46,8 @@ func newFrame(m int, kz []float64, least float64) (*frame, error) {
 	}
 	f := &frame{m: m, r: r, ridge: jitter * gp.MeanDiagonal(m, kz), jitter: jitter}
 	if isSparse(m, kz) {
-		f.transposed = transposed(m, r)
+		f.transposed = make([]float64, m*m)
+		kernel.Transpose(f.transposed, m, r, m, m, m)
 	}
 	return f, nil
 }
@@ -58,17 +59,6 @@ func (f *frame) whiten(k []float64) {
 		return
 	}
 	kernel.Trsm(true, true, len(k)/f.m, f.m, f.r, f.m, k, f.m)
-}
-
-// transposed returns the transpose of a matrix [m,m].
-func transposed(m int, a []float64) []float64 {
-	out := make([]float64, m*m)
-	for i := range m {
-		for j := range m {
-			out[j*m+i] = a[i*m+j]
-		}
-	}
-	return out
 }
 
 // spectrum is a frame's coordinates for one T.

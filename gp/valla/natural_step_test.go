@@ -136,7 +136,9 @@ func (n *natural) projected(t *testing.T) []float64 {
 		t.Fatal(err)
 	}
 	for i, p := range spectra {
-		copy(n.ladder.natural(i), weightedGram(nil, p.m, p.gamma, transposed(p.m, p.u)))
+		u := make([]float64, p.m*p.m)
+		kernel.Transpose(u, p.m, p.u, p.m, p.m, p.m)
+		copy(n.ladder.natural(i), weightedGram(nil, p.m, p.gamma, u))
 	}
 	return append([]float64(nil), n.ladder.t.Float64s()...)
 }

@@ -46,7 +46,7 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 	}
 	for i, v := range prior {
 		row := first + i/c
-		if !(part.Variance(i/c, i%c) >= digits*rounding(tensor.Float32)*v) && (len(q.blunt) == 0 || q.blunt[len(q.blunt)-1] != row) {
+		if !(part.Variance(i/c, i%c) >= digits*dense.Epsilon(tensor.Float32)/2*v) && (len(q.blunt) == 0 || q.blunt[len(q.blunt)-1] != row) {
 			q.blunt = append(q.blunt, row)
 		}
 	}

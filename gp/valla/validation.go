@@ -206,8 +206,8 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 		return nil, nil, err
 	}
 	values, robust = s.best()
-	passOver(values, s.left, s.prior, digits*rounding(n.dt))
-	passOver(robust, s.left, s.prior, digits*rounding(n.dt))
+	passOver(values, s.left, s.prior, digits*dense.Epsilon(n.dt)/2)
+	passOver(robust, s.left, s.prior, digits*dense.Epsilon(n.dt)/2)
 	return values, robust, nil
 }
 
@@ -263,14 +263,6 @@ func (v *validation) choice(values []float64, trials []trial) []float64 {
 // where little is left it is noise, and a fit would follow the noise. With 1e3 a float32 fit
 // ended at σ₀ = 17 and negative variances.
 const digits = 1e4
-
-// rounding is the largest relative error of rounding to an element type.
-func rounding(dt tensor.Dtype) float64 {
-	if dt == tensor.Float32 {
-		return 0x1p-24
-	}
-	return 0x1p-53
-}
 
 // passOver makes the values of rungs infinite where less than the fraction least is left of
 // the prior variance. Where all rungs are like that it changes nothing.

@@ -9,6 +9,16 @@ func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) 
 	trsm(right, false, trans, m, n, l, ldl, b, ldb)
 }
 
+// InverseLower returns L⁻¹ [n,n] for a lower triangular L.
+func InverseLower(n int, l []float64) []float64 {
+	inverse := make([]float64, n*n)
+	for i := range n {
+		inverse[i*n+i] = 1
+	}
+	Trsm(false, false, n, n, l, n, inverse, n)
+	return inverse
+}
+
 // trsm is Trsm for both kinds of triangles. If upper is set, it takes the upper triangle of l instead of
 // the lower triangle.
 func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {

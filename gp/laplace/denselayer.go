@@ -229,11 +229,7 @@ func (p densePredictor) marginals(b batch, cov []float64) error {
 		di, at := d[i*c*q:], cov[i*c*c:]
 		kernel.Gemm(false, false, c, q, q, 1, di, q, job.u[i*q*q:], q, 0, du, q)
 		kernel.Gemm(false, true, c, c, q, 1, du, q, di, q, 0, at, c)
-		for r := range c {
-			for k := range r {
-				at[k*c+r] = at[r*c+k]
-			}
-		}
+		kernel.CopyLower(c, at, c)
 	}
 	return b.checkCovariance(cov)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -93,7 +94,7 @@ func TestEffectiveInBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mirror(g.a, g.n)
+	kernel.CopyLower(g.n, g.a, g.n)
 	want := 0.0
 	for i := range g.n {
 		x := append([]float64(nil), g.a[i*g.n:(i+1)*g.n]...)

@@ -90,7 +90,7 @@ func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRo
 	if err := rows.square(t.Context(), c, got, nil); err != nil {
 		t.Fatal(err)
 	}
-	mirror(got, n)
+	kernel.CopyLower(n, got, n)
 	kernel.Gemm(false, true, n, n, r.params, 1, scaled, r.params, r.j, r.params, 0, want, n)
 	fixture.Close(t, what+": square", got, want, 1e-11)
 

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
@@ -141,14 +142,14 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o options) {
 		layer := fmt.Sprint(i/2 + 1)
 		if k.a != nil {
 			m := h.moments[k.a].all()
-			mirror(m, k.p)
+			kernel.CopyLower(k.p, m, k.p)
 			for j := range m {
 				m[j] /= float64(d.N())
 			}
 			fixture.Close(t, "A"+layer, m, a.Floats(t, "kfac_A"+layer), 1e-12)
 		}
 		m := h.moments[k.d].all()
-		mirror(m, k.q)
+		kernel.CopyLower(k.q, m, k.q)
 		fixture.Close(t, "B"+layer, m, a.Floats(t, "kfac_B"+layer), 1e-12)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // visitor is given each array that a structure is made of: to save it, or to fill it.
@@ -33,7 +34,7 @@ func (g *gram) fields(visit visitor) error {
 	for i := range g.n {
 		packed = packed[copy(g.a[i*g.n:i*g.n+i+1], packed):]
 	}
-	mirror(g.a, g.n)
+	kernel.CopyLower(g.n, g.a, g.n)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (w *weightSpace) finish(ctx context.Context) error {
 		return err
 	}
 	w.rows = nil
-	mirror(w.a, w.n)
+	kernel.CopyLower(w.n, w.a, w.n)
 	return nil
 }
 

@@ -251,7 +251,7 @@ func (h *kfac[T]) finish(context.Context) (err error) {
 	for _, p := range h.parts {
 		m := h.moments[p.n].all()
 		if kernel.Scale(m, 1/float64(h.over(p)), m); !p.squares {
-			mirror(m, p.width)
+			kernel.CopyLower(p.width, m, p.width)
 		}
 		if err := checkFinite(m, p.k); err != nil {
 			return err

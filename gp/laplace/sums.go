@@ -171,12 +171,3 @@ func addLower[T kernel.Float](sum []T, ld int, u, v []T, n int) {
 		kernel.Gemm(true, false, n-lo, cols, len(v)/n, 1, u[lo:], n, v[lo:], n, 1, sum[lo*ld+lo:], ld)
 	}
 }
-
-// mirror copies the lower triangle of a [n,n] on the upper one.
-func mirror(a []float64, n int) {
-	for i := range n {
-		for j := range i {
-			a[j*n+i] = a[i*n+j]
-		}
-	}
-}

@@ -159,11 +159,7 @@ func (g *gate) components(k []float64, m int) error {
 	}
 	centred := slices.Clone(k)
 	g.centre(centred)
-	for i := range m { // rounding
-		for j := range i {
-			centred[j*m+i] = centred[i*m+j]
-		}
-	}
+	kernel.CopyLower(m, centred, m) // the triangles differ by rounding
 	n := min(scores, m)
 	values, vectors, err := eigen.Largest(m, n, centred)
 	if err != nil {

@@ -219,11 +219,7 @@ func (p *spectrum) cotangents(s float64, lambda, w []float64) []float64 {
 	both := p.mem.Take((n + m) * m)
 	k, kz := both[:n*m], both[n*m:]
 	kernel.Gemm(false, false, m, m, m, 0.5*s, p.u, m, half, m, 0, kz, m)
-	for i := range m {
-		for j := range i {
-			kz[j*m+i] = kz[i*m+j]
-		}
-	}
+	kernel.CopyLower(m, kz, m)
 	kernel.Trsm(false, true, m, m, p.r, m, kz, m)
 	kernel.Trsm(true, false, m, m, p.r, m, kz, m)
 

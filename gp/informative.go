@@ -45,7 +45,7 @@ func InformativeWeights(ctx context.Context, p Problem, r Run, names []string) (
 	slices.SortStableFunc(all, func(a, b layerInformation) int { return cmp.Compare(b.Trace, a.Trace) })
 	var said []string
 	for _, l := range all[:k] {
-		own := paramNames(l.Params)
+		own := layers.Names(l.Params)
 		said = append(said, fmt.Sprintf("%s (%.2g %%)", strings.Join(own, ", "), 100*l.Trace/total))
 		chosen = append(chosen, own...)
 	}
@@ -61,13 +61,6 @@ func informativeLayers(names []string) (k int, ok bool, err error) {
 		return 0, true, settings.Errorf("weights %s, expected %sK with a number K of layers from 1", names[0], Informative)
 	}
 	return k, true, nil
-}
-
-func paramNames(params []*graph.Param) (names []string) {
-	for _, p := range params {
-		names = append(names, p.Name)
-	}
-	return names
 }
 
 // layerInformation is how much rows say about the weights of a layer.

@@ -18,7 +18,7 @@ func TestByLayer(t *testing.T) {
 	net = append(net, net[0]) // shared
 	var got []string
 	for _, group := range ByLayer(net) {
-		got = append(got, strings.Join(nameAll(group), " "))
+		got = append(got, strings.Join(Names(group), " "))
 	}
 	if want := "[a.weight a.bias b.1.weight b.1.bias b.2.weight b.2.bias]"; fmt.Sprint(got) != want || len(got) != 3 {
 		t.Errorf("%q", got)

@@ -36,7 +36,7 @@ func Choose(net Network, names ...string) ([]*graph.Param, error) {
 			}
 		}
 		if len(found) == 0 || slices.ContainsFunc(found, func(p *graph.Param) bool { return slices.Contains(chosen, p) }) {
-			known := nameAll(all)
+			known := Names(all)
 			return nil, fmt.Errorf("parameter %q is unknown or named twice; the network has %s%s", name, list(known), settings.Nearest(name, append(known, AllWeights, lastLayerWeights)))
 		}
 		chosen = append(chosen, found...)

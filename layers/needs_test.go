@@ -165,7 +165,7 @@ func TestThrough(t *testing.T) {
 		})
 		got := valuesOf(t, b, y, net.Forward(b, x))
 		if !slices.Equal(got[0], got[1]) || !slices.Equal(seen, net.Params()) {
-			t.Errorf("%s: %v by the parts, want %v; parameters %v", name, got[0], got[1], nameAll(seen))
+			t.Errorf("%s: %v by the parts, want %v; parameters %v", name, got[0], got[1], Names(seen))
 		}
 	}
 	b := graph.NewBuilder(tensor.Float64)

@@ -37,7 +37,7 @@ func Summary(f Form) ([]Row, error) {
 			}
 			rows = append(rows, own...)
 		} else {
-			rows = append(rows, Row{Layer: KindOf(l), Output: out, Parameters: m.trainable - before, Arrays: nameAll(net.Params())})
+			rows = append(rows, Row{Layer: KindOf(l), Output: out, Parameters: m.trainable - before, Arrays: Names(net.Params())})
 		}
 		shape = out
 	}

@@ -48,7 +48,7 @@ func (f *weightFile) match(params []*graph.Param) ([]string, Layout, error) {
 		first = cmp.Or(first, err)
 	}
 	if first == nil {
-		first = f.check(nameAll(params))
+		first = f.check(Names(params))
 	}
 	return nil, "", fmt.Errorf("%w; the file looks like %s", first, f.looks())
 }
@@ -100,7 +100,7 @@ func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
 	}
 	around := ""
 	for {
-		own := nameAll(params)
+		own := Names(params)
 		for i, name := range own {
 			own[i] = around + name
 			if other := around + aliases[name]; f.arrays[own[i]] == nil && f.arrays[other] != nil {
@@ -118,7 +118,8 @@ func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
 	}
 }
 
-func nameAll(params []*graph.Param) []string {
+// Names returns the names of parameters.
+func Names(params []*graph.Param) []string {
 	names := make([]string, len(params))
 	for i, p := range params {
 		names[i] = p.Name

@@ -76,7 +76,7 @@ func shapedLayers(f *weightFile, params []*graph.Param) ([]string, error) {
 	for _, p := range params {
 		shapes[p.Name] = p.Value.Shape()
 	}
-	own, found := groups(nameAll(params), func(name string) []int { return shapes[name] }), f.fileGroups()
+	own, found := groups(Names(params), func(name string) []int { return shapes[name] }), f.fileGroups()
 	if len(own) == 0 || len(own) != len(found) {
 		return nil, nil
 	}

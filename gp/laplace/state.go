@@ -47,9 +47,7 @@ func (p *posterior) Header() header {
 		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit, Exact: p.exact,
 		Residuals: p.evidence.residuals, LogLikelihood: p.evidence.logLikelihood(p.hyper.noise),
 	}
-	for _, w := range p.scan.weights {
-		h.Weights = append(h.Weights, w.Name)
-	}
+	h.Weights = layers.Names(p.scan.weights)
 	p.structure.describe(&h)
 	return h
 }

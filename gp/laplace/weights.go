@@ -31,7 +31,7 @@ func lastLayerParams(net layers.Network) ([]*graph.Param, error) {
 func named(names ...string) chooser {
 	return func(net layers.Network) ([]*graph.Param, error) {
 		if len(names) == 0 {
-			return nil, fmt.Errorf("laplace: no parameters are named; the network has %q", paramNames(net))
+			return nil, fmt.Errorf("laplace: no parameters are named; the network has %q", layers.Names(net.Params()))
 		}
 		chosen, err := layers.Choose(net, names...)
 		if err != nil {
@@ -39,12 +39,4 @@ func named(names ...string) chooser {
 		}
 		return chosen, nil
 	}
-}
-
-// paramNames lists the names of a network's parameters.
-func paramNames(net layers.Network) (names []string) {
-	for _, p := range net.Params() {
-		names = append(names, p.Name)
-	}
-	return names
 }

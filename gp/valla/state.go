@@ -43,9 +43,7 @@ func (p *posterior) State() (gp.State, error) {
 	l := p.layer
 	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive, Likeliest: p.likeliest}
 	if part, ok := p.net.(layers.Part); ok {
-		for _, q := range part.Chosen {
-			h.Weights = append(h.Weights, q.Name)
-		}
+		h.Weights = layers.Names(part.Chosen)
 	}
 	if slices.Max(l.Class) > 0 {
 		h.Class = slices.Clone(l.Class)

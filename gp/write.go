@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -97,10 +98,7 @@ func (w *Writing) Rows(v *graph.Node, matrix []float64) *graph.Node {
 
 // Lower returns a lower triangular matrix [n,n] of constants, of which the file holds the triangle.
 func (w *Writing) Lower(matrix []float64, n int) *graph.Node {
-	var packed []float64
-	for i := range n {
-		packed = append(packed, matrix[i*n:i*n+i+1]...)
-	}
+	packed := dense.PackLower(n, matrix)
 	return w.Out.Lower(w.Const(packed, len(packed)))
 }
 

@@ -6,34 +6,23 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
 // visitor is given each array that a structure is made of: to save it, or to fill it.
 type visitor func(name string, v *[]float64, shape ...int) error
 
-// triangle returns the lower triangle of a [n,n], row by row.
-func triangle(a []float64, n int) []float64 {
-	out := make([]float64, 0, n*(n+1)/2)
-	for i := range n {
-		out = append(out, a[i*n:i*n+i+1]...)
-	}
-	return out
-}
-
 // fields: H is symmetric, so its lower triangle is enough.
 func (g *gram) fields(visit visitor) error {
 	var packed []float64
 	if g.a != nil {
-		packed = triangle(g.a, g.n)
+		packed = dense.PackLower(g.n, g.a)
 	}
 	if err := visit("h", &packed, g.n*(g.n+1)/2); err != nil || g.a != nil {
 		return err
 	}
-	g.a = make([]float64, g.n*g.n)
-	for i := range g.n {
-		packed = packed[copy(g.a[i*g.n:i*g.n+i+1], packed):]
-	}
+	g.a = dense.UnpackLower(g.n, packed)
 	kernel.CopyLower(g.n, g.a, g.n)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 var _ gp.Summed = (*posterior)(nil)
@@ -108,7 +109,7 @@ func (h *denseLayer) sums(visit visitor) error { return packed(visit, h.outer, h
 
 // packed visits the lower triangle of a [n,n].
 func packed(visit visitor, a []float64, n int) error {
-	v := triangle(a, n)
+	v := dense.PackLower(n, a)
 	if err := visit("h", &v, n*(n+1)/2); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -35,10 +36,7 @@ type header struct {
 func (p *posterior) State() (gp.State, error) {
 	var t, b []float64
 	for _, s := range p.systems {
-		for i := range s.m {
-			t = append(t, s.t[i*s.m:i*s.m+i+1]...)
-		}
-		b = append(b, s.b...)
+		t, b = append(t, dense.PackLower(s.m, s.t)...), append(b, s.b...)
 	}
 	parts, m := p.sizes()
 	return gp.State{
@@ -77,14 +75,8 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, sav
 		return nil, err
 	}
 	for part := range parts {
-		s := &system{m: m, b: b.Float64s()[part*m : (part+1)*m], t: make([]float64, m*m)}
-		packed := t.Float64s()[part*m*(m+1)/2:]
-		for i := range m {
-			for j, v := range packed[:i+1] {
-				s.t[i*m+j], s.t[j*m+i] = v, v
-			}
-			packed = packed[i+1:]
-		}
+		s := &system{m: m, b: b.Float64s()[part*m : (part+1)*m], t: dense.UnpackLower(m, t.Float64s()[part*m*(m+1)/2:])}
+		kernel.CopyLower(m, s.t, m)
 		p.systems = append(p.systems, s)
 	}
 	p.limit = max(p.limit, 2*p.bytes())

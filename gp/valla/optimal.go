@@ -40,7 +40,7 @@ func (l *Layer) addRows(ctx context.Context, x *tensor.Dense, noiseVariance floa
 		m := l.Inducing()
 		rows := make([]float64, m*m) // the transpose of root
 		kernel.Transpose(rows, m, root, m, m, m)
-		l.setL(lowerRoot(m, beside(m, unpacked(m, l.L.Floats()), rows)))
+		l.setL(lowerRoot(m, beside(m, dense.UnpackLower(m, l.L.Floats()), rows)))
 	}
 	return jitter, err
 }
@@ -139,11 +139,5 @@ func lowerRoot(m int, a []float64) []float64 {
 
 // setL packs a lower triangle into the parameter L.
 func (l *Layer) setL(full []float64) {
-	m, k := l.Inducing(), 0
-	for i := range m {
-		for j := range i + 1 {
-			l.L.Set(k, full[i*m+j])
-			k++
-		}
-	}
+	graph.Unflat([]*graph.Param{l.L}, dense.PackLower(l.Inducing(), full))
 }

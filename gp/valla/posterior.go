@@ -209,7 +209,7 @@ func (l *Layer) system(packed *graph.Param) (*system, error) {
 		return nil, err
 	}
 	std := l.PriorStd()
-	return newSystem(std*std, unpacked(l.Inducing(), packed.Floats()), gram)
+	return newSystem(std*std, dense.UnpackLower(l.Inducing(), packed.Floats()), gram)
 }
 
 // wideGram returns K̂_z [M,M], computed in float64 whatever the network holds.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -154,9 +155,6 @@ func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
 // setSplit keeps a matrix L₀ [M,M] and ν.
 func (p *posterior) setSplit(full []float64, scatter float64) {
 	m, dt := p.layer.Inducing(), p.layer.Z.Value.Dtype()
-	var v []float64
-	for i := range m {
-		v = append(v, full[i*m:i*m+i+1]...)
-	}
+	v := dense.PackLower(m, full)
 	p.evidence, p.scatter, p.known = graph.NewParam(nameSplit, v, dt, len(v)), scatter, nil
 }

@@ -91,12 +91,3 @@ func (a *system) sparseVariances(q, prior []float64, k *sparseRows, w []float64)
 		}
 	}
 }
-
-// unpacked returns the lower triangle [M,M] that is packed row by row.
-func unpacked(m int, packed []float64) []float64 {
-	full, k := make([]float64, m*m), 0
-	for i := range m {
-		k += copy(full[i*m:i*m+i+1], packed[k:])
-	}
-	return full
-}

@@ -27,6 +27,24 @@ func Cycle(n, c int) []int {
 	return out
 }
 
+// PackLower returns the lower triangle of a [n,n], row by row.
+func PackLower(n int, a []float64) []float64 {
+	packed := make([]float64, 0, n*(n+1)/2)
+	for i := range n {
+		packed = append(packed, a[i*n:i*n+i+1]...)
+	}
+	return packed
+}
+
+// UnpackLower returns the matrix [n,n] whose lower triangle is packed row by row, with zeros above it.
+func UnpackLower(n int, packed []float64) []float64 {
+	a := make([]float64, n*n)
+	for i := range n {
+		packed = packed[copy(a[i*n:i*n+i+1], packed):]
+	}
+	return a
+}
+
 // Copy fills dst with the elements of t, float32 or float64, from element number from on.
 func Copy(dst []float64, t *tensor.Dense, from int) {
 	if t.Dtype() == tensor.Float64 {

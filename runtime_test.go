@@ -115,7 +115,7 @@ func TestExportForward(t *testing.T) {
 	x, path := m.randomRows(100, false), bareFile(t, m)
 	b := graph.NewBuilder(tensor.Float32)
 	in := b.Input("x", x.Shape()...)
-	f, err := graph.NewBatch(b, in, m.network().Forward(b, in))
+	f, err := graph.NewBatchWithin(0, b, in, m.network().Forward(b, in))
 	if err != nil {
 		t.Fatal(err)
 	}

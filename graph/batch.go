@@ -16,14 +16,9 @@ type Batch struct {
 	vals  []*tensor.Dense
 }
 
-// NewBatch compiles outputs, whose axis 0 is the batch, as functions of x [B,…]. Parts that
-// do not depend on x are computed once and again after each Refresh.
-func NewBatch(b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
-	return NewBatchWithin(0, b, x, outputs...)
-}
-
-// NewBatchWithin is NewBatch, but returns a *MemoryError if the batch would hold more than
-// limit bytes; 0 is no limit.
+// NewBatchWithin compiles outputs, whose axis 0 is the batch, as functions of x [B,…]. Parts that
+// do not depend on x are computed once and again after each Refresh. The error is a *MemoryError
+// if the batch would hold more than limit bytes; 0 is no limit.
 func NewBatchWithin(limit int64, b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
 	o := Options{Varying: []*Node{x}}
 	if limit > 0 {

@@ -28,7 +28,7 @@ const beside = 2 << 30
 // NewBatched compiles outputs, whose axis 0 is the batch, as functions of x [B,…].
 // Parts that do not depend on x are computed once and again after each Refresh.
 func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
-	first, err := NewBatch(b, x, outputs...)
+	first, err := NewBatchWithin(0, b, x, outputs...)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func batchValues(t *testing.T, c batchCase, net network, dt tensor.Dtype, x, z *
 	}
 	nodes := []*node{out, k.Diag(b, in), k.Variances(b, in), k.Cross(b, in, small.Given(b, "z", z), class),
 		b.Concat(1, rows...), jacobian.Along(b, net, in, out, directions(1)), jacobian.Along(b, net, in, out, directions(c.outputs+1))}
-	f, err := graph.NewBatch(b, in, nodes...)
+	f, err := graph.NewBatchWithin(0, b, in, nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}

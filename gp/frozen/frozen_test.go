@@ -66,7 +66,7 @@ func kernels(t *testing.T, net layers.Network, x *tensor.Dense) (outputs, kernel
 	t.Helper()
 	b := graph.NewBuilder(x.Dtype())
 	in := b.Input("x", x.Shape()...)
-	f, err := graph.NewBatch(b, in, net.Forward(b, in), jacobian.NTK{Net: net}.Diag(b, in))
+	f, err := graph.NewBatchWithin(0, b, in, net.Forward(b, in), jacobian.NTK{Net: net}.Diag(b, in))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -183,7 +183,7 @@ func (m *Model) groupInputs(in *tensor.Dense, first, n int) []float64 {
 		return nil
 	}
 	d := len(m.Task.Inputs.Features)
-	return m.unscaled(data.TakeRows(in, holdout.UpTo(first, n)), d)
+	return m.unscaled(data.TakeRows(in, dense.UpTo(first, n)), d)
 }
 
 // unscaled returns scaled inputs [n,d] in the units of the data, up to rounding.

@@ -74,7 +74,8 @@ func (s around) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estima
 		return m, nil
 	}
 	e, err := of.Estimate(ctx, p, r)
-	more := m.Seconds + float64(p.Train.N()+p.Held())*m.Row
+	rows := float64(p.Train.N() + p.Held())
+	more := m.Seconds + rows*m.Row
 	e.Seconds += more
 	for _, seconds := range []*float64{&e.CheaperSeconds, &e.LongerSeconds} {
 		if *seconds > 0 {
@@ -82,7 +83,7 @@ func (s around) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estima
 		}
 	}
 	if e.Flops != (gp.Flops{}) { // they are known
-		e.Flops = e.Flops.Plus(m.Flops).Plus(m.RowFlops.Times(float64(rows)))
+		e.Flops = e.Flops.Plus(m.Flops).Plus(m.RowFlops.Times(rows))
 	}
 	e.RowFlops = e.RowFlops.Plus(m.RowFlops)
 	e.Bytes = max(m.Bytes, m.Kept+e.Bytes)

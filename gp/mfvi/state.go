@@ -70,13 +70,13 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 
 // overwrite overwrites arrays by those in a file.
 func overwrite(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) error {
-	n := len(steps.Flat(to))
+	n := len(graph.Flat(to))
 	if n == 0 {
 		return nil
 	}
 	all, err := saved.Array(name, dt, n)
 	if err == nil {
-		steps.Unflat(to, graph.Floats(all))
+		graph.Unflat(to, graph.Floats(all))
 	}
 	return err
 }

@@ -84,9 +84,6 @@ func HalvesOrder(n int, seed uint64) []int {
 	return order
 }
 
-// UpTo is [dense.UpTo].
-func UpTo(from, n int) []int { return dense.UpTo(from, n) }
-
 // Positions returns, for each row of the set held that [Split] makes of n rows, or with halves of the rows that
 // [Halves] lets choose, its number among the n rows.
 func Positions(n int, fraction float64, seed uint64, halves bool) ([]int, error) {

@@ -66,7 +66,7 @@ var fits = []fit{
 	{name: "k-means", cpu: 2, data: "50,000 × 3,072", method: "k-means", row: "100 centres", own: kMeans},
 	{name: "lla-full", cpu: 54, data: "37,000 × 9", method: "lla", row: "LLA of 11,201 weights", own: fullLaplace, random: true},
 	{name: "resnet20", cpu: 150, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet20", method: "valla", row: vallaRow, set: few},
-	{name: "resnet20-likeliest", cpu: 100, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet20", method: "valla", row: vallaRow, set: append(few, [2]string{"likeliest", "3"})},
+	{name: "resnet20-likeliest", cpu: 60, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet20", method: "valla", row: vallaRow, set: append(few, [2]string{"likeliest", "2"})},
 	{name: "resnet32", cpu: 250, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet32", method: "valla", row: vallaRow, set: few},
 	{name: "resnet56", cpu: 460, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet56", method: "valla", row: vallaRow, set: few},
 	{name: "resnet20-kfac", cpu: 400, long: true, experiment: "cifar10", profile: "clean", data: "cifar10", net: "resnet20", method: "lla", row: "LLA KFAC", set: [][2]string{{"structure", "kfac"}}},

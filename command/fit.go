@@ -28,7 +28,7 @@ type fitCommand struct {
 	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed, valla train holds out the same rows"`
 	Law           string   `set:"law" choice:"auto gaussian student-t mixture" help:"law of the residuals of a regression with Gaussian noise: held-out rows choose (auto), it stays Gaussian, or it is fitted to held-out rows"`
 	CorrectedMean bool     `set:"corrected-mean" help:"predict numbers with SFR's own mean in place of the network's output, where the squared error of held-out rows falls by more than its standard error"`
-	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the verdict says that the posterior is better than the network alone"`
+	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the NLL of the posterior is smaller in the verdict"`
 	work
 	sampling
 

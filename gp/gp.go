@@ -6,6 +6,7 @@ package gp
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -67,6 +68,16 @@ func (r Request) Beside(bytes int64) Request {
 		r.Limit = max(1, r.Limit-bytes)
 	}
 	return r
+}
+
+// Part compiles the predictions of p, a part of predictions that hold so many bytes already. A [*graph.MemoryError] counts these bytes,
+// too.
+func (r Request) Part(p Posterior, held int64) (Compiled, error) {
+	c, err := p.Compile(r.Beside(held))
+	if full := (*graph.MemoryError)(nil); r.Limit > 0 && errors.As(err, &full) {
+		return nil, &graph.MemoryError{What: full.What, Need: held + full.Need, Limit: r.Limit}
+	}
+	return c, err
 }
 
 // Input returns the shape of r.Size inputs.

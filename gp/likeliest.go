@@ -10,8 +10,8 @@ import (
 
 // LikeliestClasses is the setting of a method that derives, at each input, only the K classes with the largest outputs with respect to
 // the weights. These classes have the covariances that they have otherwise. Each other class has the least variance among the K,
-// and no covariance with another class. Other classes usually have smaller variances, so that their probabilities by [Probit] come
-// out larger rather than smaller. The derivatives of C outputs take most of the time of a prediction, which falls by nearly C/K.
+// and no covariance with another class. Other classes usually have smaller variances than that, so that by [Probit] those with
+// negative outputs come out too likely. The derivatives of C outputs take most of the time of a prediction, which falls by nearly C/K.
 type LikeliestClasses struct {
 	Likeliest int `set:"likeliest" auto:"all" min:"1" help:"number of classes of a row, the likeliest, that have variances of their own; each other class has the least of these, and predictions take less time"`
 }

@@ -17,7 +17,7 @@ func (u inUnits) Compile(r Request) (Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	unit, err := u.unit.Compile(r.Beside(c.Bytes()))
+	unit, err := r.Part(u.unit, c.Bytes())
 	if err != nil {
 		return nil, err
 	}

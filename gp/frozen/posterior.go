@@ -33,9 +33,8 @@ func (t through) Compile(r gp.Request) (gp.Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	r = r.Beside(int64(front.Bytes()))
 	r.Shape = t.cut.Shape
-	c, err := t.of.Compile(r)
+	c, err := r.Part(t.of, int64(front.Bytes()))
 	if err != nil {
 		return nil, err
 	}

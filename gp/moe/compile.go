@@ -31,7 +31,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		c.k = make([]float64, r.Size*p.gate.points.Shape()[0])
 	}
 	for e, q := range p.experts {
-		expert, err := q.Compile(r.Beside(c.Bytes()))
+		expert, err := r.Part(q, c.Bytes())
 		if err != nil {
 			return nil, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(p.experts), err)
 		}

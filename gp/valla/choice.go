@@ -108,14 +108,8 @@ func (n *natural) scan(ctx context.Context) error {
 	}
 	rows := scanRows(n.outputs, n.check.rowsFor(n, scanShare*float64(n.loop.Iterations)))
 	e := n.p.Train.Sample(min(scanned, rows), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
-	each := n.check.each
-	if n.few() > 0 {
-		if each, _, err = n.evaluation(0, e.X.Shape()[1:], e.N()); err != nil {
-			return err
-		}
-	}
-	each.Refresh()
-	t, err := curvature(ctx, each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
+	n.check.each.Refresh()
+	t, err := curvature(ctx, n.check.each, n.few, n.lik, f, e, float64(n.p.All())/float64(e.N()))
 	if err != nil {
 		return err
 	}
@@ -142,18 +136,28 @@ func (n *natural) scan(ctx context.Context) error {
 }
 
 // curvature returns T [M,M] of examples with a weight, where each computes the network, κ̂
-// and k̂. Of the targets only exposures and scales count.
-func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likelihood, f *frame, e gp.Examples, weight float64) ([]float64, error) {
+// and k̂, of all outputs, or of the few likeliest with their places: the Λ of other classes are about their probabilities. Of the
+// targets only exposures and scales count.
+func curvature(ctx context.Context, each *graph.Batched, few int, lik likelihood.Likelihood, f *frame, e gp.Examples, weight float64) ([]float64, error) {
 	c, m := each.Width(0), f.m
 	t, block, y, w := make([]float64, m*m), make([]float64, c*c), graph.Floats(e.Y), e.Y.Shape()[1]
 	err := each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
 		mean, v := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[2], rows)
 		f.whiten(v)
-		lambda := make([]float64, rows*c)
+		var places []float64
+		if few > 0 {
+			places = dense.AppendRows(nil, out[3], rows)
+		}
+		lambda := make([]float64, len(v)/m)
+		k := len(lambda) / rows
 		for i := range rows {
 			likelihood.CurvatureOf(lik, block, y[(first+i)*w:(first+i+1)*w], mean[i*c:(i+1)*c])
-			for k := range c {
-				lambda[i*c+k] = weight * block[k*c+k]
+			for a := range k {
+				at := a
+				if few > 0 {
+					at = int(places[i*k+a])
+				}
+				lambda[i*k+a] = weight * block[at*c+at]
 			}
 		}
 		kernel.Add(t, t, weightedGram(nil, m, lambda, v))

@@ -3,6 +3,7 @@ package valla
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
@@ -53,6 +54,11 @@ func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, m
 	if mean {
 		nodes = append(nodes, out)
 	}
+	if mean && b.Err() == nil && !c.fewNumbers(c.marginal) {
+		n := nodes[1].Shape().TotalSize() // of k̂
+		c.k, c.w = make([]float64, n), make([]float64, n)
+		limit = gp.Request{Limit: limit}.Beside(gp.Numbers(2, n)).Limit
+	}
 	return graph.NewBatchWithin(limit, b, x, nodes...)
 }
 
@@ -77,15 +83,15 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 		dense.Copy(c.places, out[2], 0)
 	}
 	c.into(to)
-	if err := c.add(0, n, out[0], out[1]); err != nil {
+	if err = c.add(0, n, out[0], out[1]); err == nil && len(c.blunt) > 0 {
+		err = c.sharpen(x, to)
+	}
+	switch {
+	case err != nil && k > 0:
+		return fmt.Errorf("counting outputs among the %d likeliest classes: %w", k, err)
+	case err != nil:
 		return err
-	}
-	if len(c.blunt) > 0 {
-		if err := c.sharpen(x, to); err != nil {
-			return err
-		}
-	}
-	if k > 0 {
+	case k > 0:
 		g.Widen(c.top, c.places)
 	}
 	for i, e := range g.Epistemic {

@@ -36,6 +36,7 @@ type fitting struct {
 	layer *Layer                // what the fit changes
 	lik   likelihood.Likelihood // its parameters are changed by the fit
 	post  *posterior            // of layer
+	few   int                   // of how many classes of a row predictions have covariances, see gp.LikeliestClasses; 0: all
 }
 
 // Fit implements gp.Settings.
@@ -103,21 +104,14 @@ func (f *fitting) start(ctx context.Context) error {
 	}
 	f.post = newPosterior(f.p.Net, f.layer)
 	f.post.start = z.Clone().(*tensor.Dense)
-	f.post.likeliest = f.few()
+	f.few = gp.FewClasses(f.s.Likeliest, f.p.Outputs())
+	f.post.likeliest = f.few
 	f.post.additive = likelihood.IsGaussian(f.lik) && *f.s.Alpha == 0
 	if f.r.Memory > 0 {
 		f.post.limitMemory(f.r.Memory / 4) // it lives beside the step of the fit
 	}
 	f.loop = f.s.loop()
 	return nil
-}
-
-// few returns of how many classes of a row predictions have covariances, and 0 for all, see gp.LikeliestClasses.
-func (f *fitting) few() int {
-	if f.s.Likeliest == 0 {
-		return 0
-	}
-	return gp.FewClasses(f.s.Likeliest, f.p.Outputs())
 }
 
 // still reports whether the kernel is piecewise constant in the inputs: a network of tokens rounds

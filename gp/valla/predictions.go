@@ -33,7 +33,7 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 	for i := range prior {
 		prior[i] = q.s * part.Variance(i/c, i%c)
 	}
-	if part.Marginal > 0 && q.sparse && (q.known == nil || q.known.sparse) {
+	if q.fewNumbers(part.Marginal > 0) {
 		q.addSparse(part, prior, cross)
 	} else {
 		q.addWhole(part, prior, cross)
@@ -51,6 +51,11 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 		}
 	}
 	return nil
+}
+
+// fewNumbers reports whether predictions, of variances alone if marginal says so, gather the numbers of k̂ that are not 0.
+func (q *predictions) fewNumbers(marginal bool) bool {
+	return marginal && q.sparse && (q.known == nil || q.known.sparse)
 }
 
 // addWhole writes the covariances, or the variances, of a part from all numbers of k̂.

@@ -53,14 +53,14 @@ func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fit
 	rests := fixed || given
 	for _, m := range numbers {
 		s.Inducing, s.FixInducing = m, given
-		c, err := costOfFit(p, m, batch, rests, limit)
+		c, err := costOfFit(p, m, batch, s.Likeliest, rests, limit)
 		if err != nil {
 			return 0, false, err
 		}
 		if steps = c.steps(most); open && steps < costlySteps {
 			s.FixInducing = true
 			if !rests {
-				if c, err = costOfFit(p, m, batch, true, limit); err != nil {
+				if c, err = costOfFit(p, m, batch, s.Likeliest, true, limit); err != nil {
 					return 0, false, err
 				}
 				steps = min(c.steps(most), costlySteps)
@@ -97,9 +97,9 @@ type fitCost struct {
 	after float64 // of the split of the variance and of the verdict
 }
 
-// costOfFit returns the cost of a fit with m inducing points and mini-batches of some rows. Where there is not enough
+// costOfFit returns the cost of a fit with m inducing points, mini-batches of some rows and the setting likeliest. Where there is not enough
 // memory it exceeds what is costly.
-func costOfFit(p gp.Problem, m, batch int, fixed bool, limit int64) (c fitCost, err error) {
+func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (c fitCost, err error) {
 	var g *inputsGraph
 	var layer *Layer
 	m = len(gp.InducingPoints(p, m, false))
@@ -131,7 +131,7 @@ func costOfFit(p gp.Problem, m, batch int, fixed bool, limit int64) (c fitCost, 
 	if likelihood.Noisy(p.Likelihood) {
 		seen += min(p.Train.N(), maxSplit)
 	}
-	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer}).evaluations)
+	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer, few: gp.FewClasses(likeliest, p.Outputs())}).evaluations)
 	if errors.As(err, &few) {
 		c.after = 2 * costlySingle
 		return c, nil

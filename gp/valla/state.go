@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -68,7 +69,7 @@ func (p *posterior) InducingInputs() (start, now *tensor.Dense) { return p.start
 
 // restore puts a posterior on a network from what its State returned. Inducing inputs
 // that the network does not take and outputs that it does not have are errors.
-func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, lik likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 		return nil, fmt.Errorf("valla: %w", err)
 	}
 	dt, inputs, err := h.inputs(net)
-	if err != nil {
+	if err = cmp.Or(err, gp.CheckLikeliest(h.Likeliest, lik)); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
 	z, err := s.Array(nameZ, dt, append([]int{h.Inducing}, inputs...)...)
@@ -98,9 +99,7 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 		return nil, err
 	}
 	p := newPosterior(net, layer)
-	if p.additive, p.likeliest = h.Additive, h.Likeliest; p.likeliest < 0 {
-		return nil, fmt.Errorf("valla: %d likeliest classes, expected a positive number", p.likeliest)
-	}
+	p.additive, p.likeliest = h.Additive, h.Likeliest
 	if h.Scatter != 0 {
 		if err := p.restoreSplit(h, s); err != nil {
 			return nil, err
@@ -139,6 +138,9 @@ func (h *header) inputs(net layers.Network) (dt tensor.Dtype, inputs []int, err 
 		if err == nil && k >= c {
 			err = fmt.Errorf("class[%d] is %d, the network has %d outputs", i, k, c)
 		}
+	}
+	if err == nil && (h.Likeliest < 0 || h.Likeliest >= max(c, 1)) {
+		err = fmt.Errorf("%d likeliest classes, the network has %d outputs", h.Likeliest, c)
 	}
 	return dt, inputs, err
 }

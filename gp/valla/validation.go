@@ -26,7 +26,7 @@ type validation struct {
 	y     []float64             // targets of these examples, [n,W·C]
 	add   []float64             // variances that are added to the layer's, [n,C]
 	share []float64             // weights [n], which sum to about 1
-	each  *graph.Batched        // network, the diagonals of κ̂, and k̂
+	each  *graph.Batched        // see evaluation
 	term  *steps.DataTerm       // the log predictive density, α = 1
 
 	temperatures []float64 // of the logits of classes, which each trial is compared at; 1 alone where there are none
@@ -35,7 +35,7 @@ type validation struct {
 	kept  []evaluated // what each has computed for all examples, where Z rests
 }
 
-// evaluated are the values of examples, from number first on: the network's outputs, the diagonals of κ̂, and k̂.
+// evaluated are the values of examples, from number first on, see evaluation.
 type evaluated struct {
 	first, rows int
 	out         []*tensor.Dense
@@ -73,7 +73,7 @@ func (v *validation) rowsFor(n *natural, steps float64) float64 {
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
 	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), lik: n.lik, temperatures: n.temperatures()}
-	each, size, err := n.evaluation(n.few(), held.X.Shape()[1:], held.N())
+	each, size, err := n.evaluation(n.few, held.X.Shape()[1:], held.N())
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +120,11 @@ func (n *natural) evaluation(few int, shape tensor.Shape, inputs int) (*graph.Ba
 // mostKept bounds the numbers that are kept where Z rests.
 const mostKept = 1 << 22
 
-// keptWidth is how many numbers a validation computes for an example: outputs, diagonals of κ̂, and k̂.
-func (n *natural) keptWidth() int { return n.outputs * (n.layer.Inducing() + 2) }
+// keptWidth is how many numbers a validation computes for an example: outputs, diagonals of κ̂, k̂, and the places of the few
+// likeliest classes.
+func (n *natural) keptWidth() int {
+	return n.outputs + cmp.Or(n.few, n.outputs)*(n.layer.Inducing()+1) + n.few
+}
 
 // keeps says whether validations of so many examples keep what they compute.
 func (n *natural) keeps(rows int) bool { return n.s.FixInducing && rows*n.keptWidth() <= mostKept }
@@ -192,8 +195,8 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 			q := p.variance(p.scale, diag, w)
 			s.left[i] += kernel.Sum(q)
 			s.prior[i] += p.scale * kernel.Sum(diag)
-			if few := n.few(); few > 0 {
-				q = widened(q, few, c, dense.AppendRows(nil, out[3], rows))
+			if n.few > 0 {
+				q = widened(q, n.few, c, dense.AppendRows(nil, out[3], rows))
 			}
 			kernel.Add(q, q, add)
 			if err := s.add(i, p.params, y, mean, q, share, anyway); err != nil {

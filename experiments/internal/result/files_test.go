@@ -65,10 +65,10 @@ func TestDamagedCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(f.partial(id("A", 0)), []byte(`{"wall_s": "long"}`), 0o644); err != nil {
+	if err := os.WriteFile(f.Spent(id("A", 0)), []byte(`{"wall_s": "long"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := f.Spent(id("A", 0)); err == nil || !strings.Contains(err.Error(), f.partial(id("A", 0))) {
+	if c, err := ReadCost(f.Spent(id("A", 0))); err == nil || !strings.Contains(err.Error(), f.Spent(id("A", 0))) {
 		t.Errorf("cost %+v, error %v", c, err)
 	}
 }

@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 	if err := f.Interrupt(c.ID, c.Fit); err != nil {
 		t.Fatal(err)
 	}
-	spent, err := f.Spent(c.ID)
+	spent, err := ReadCost(f.Spent(c.ID))
 	if err != nil || spent != c.Fit {
 		t.Errorf("spent %+v, error %v", spent, err)
 	}
@@ -45,7 +45,7 @@ func TestStore(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, c) {
 		t.Errorf("read %+v, error %v, wrote %+v", got, err, c)
 	}
-	if spent, err := f.Spent(c.ID); err != nil || spent != (Cost{}) {
+	if spent, err := ReadCost(f.Spent(c.ID)); err != nil || spent != (Cost{}) {
 		t.Errorf("a finished cell has spent %+v, error %v", spent, err)
 	}
 	if got, err := f.Read(id("LLA", 1)); got != nil || err != nil {

@@ -69,7 +69,8 @@ func (f Folder) cell(id ID) string { return filepath.Join(string(f), "cells", id
 // Predicted is the folder with the predictions of an unfinished cell.
 func (f Folder) Predicted(id ID) string { return f.Work(id.Name() + ".predicted") }
 
-func (f Folder) partial(id ID) string { return f.Work(id.Name() + ".partial.json") }
+// Spent is the file of the cost so far of a cell whose fit was interrupted, see [ReadCost].
+func (f Folder) Spent(id ID) string { return f.Work(id.Name() + ".partial.json") }
 
 // Has reports whether a cell is finished.
 func (f Folder) Has(id ID) bool { _, err := os.Stat(f.cell(id)); return err == nil }
@@ -101,7 +102,7 @@ func (f Folder) Tidy(id ID, files ...string) error {
 	if err := os.RemoveAll(f.Predicted(id)); err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	return Remove(append(files, f.partial(id))...)
+	return Remove(append(files, f.Spent(id))...)
 }
 
 // Remove removes files, of which some may be absent.
@@ -114,9 +115,6 @@ func Remove(paths ...string) error {
 	return nil
 }
 
-// Spent returns the cost of the interrupted fit of a cell so far.
-func (f Folder) Spent(id ID) (Cost, error) { return ReadCost(f.partial(id)) }
-
 // ReadCost returns the cost in a file, 0 if there is none.
 func ReadCost(path string) (Cost, error) {
 	var c Cost
@@ -128,7 +126,7 @@ func ReadCost(path string) (Cost, error) {
 }
 
 // Interrupt keeps the cost of an interrupted fit so far.
-func (f Folder) Interrupt(id ID, c Cost) error { return WriteJSON(f.partial(id), c) }
+func (f Folder) Interrupt(id ID, c Cost) error { return WriteJSON(f.Spent(id), c) }
 
 const planFile = "plan.json"
 

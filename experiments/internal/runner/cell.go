@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,14 +26,10 @@ import (
 // cell computes, keeps and returns one cell.
 func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, error) {
 	fail := func(err error) error { return fmt.Errorf("%s: %s, seed %d: %w", c.Data, c.Row, c.Seed, err) }
-	spent, err := r.spent(c)
-	if err != nil {
-		return nil, err
-	}
 	cell := &result.Cell{Experiment: r.spec.Name, Profile: r.spec.Profile, ID: c.ID}
 	meter := result.StartMeter()
-	m, err := r.fit(ctx, p, c, cell)
-	cell.Fit = spent.Add(meter.Cost())
+	m, before, err := r.fit(ctx, p, c, cell)
+	cell.Fit = before.Add(meter.Cost())
 	if c.Settings == nil && c.law == law.Gaussian {
 		cell.Fit = p.cost
 	}
@@ -78,31 +75,30 @@ func (r *runner) refusal(err error) (limit int64, ok bool) {
 // checkpoint is the file of a cell's unfinished fit.
 func (r *runner) checkpoint(c plan) string { return r.folder.Work(c.Name() + ".checkpoint") }
 
-// spent returns the cost so far of a fit that goes on from a checkpoint.
-func (r *runner) spent(c plan) (result.Cost, error) {
-	if !begun(r.checkpoint(c)) {
-		return result.Cost{}, nil
-	}
-	return r.folder.Spent(c.ID)
-}
-
 // begun reports whether there is a checkpoint from which a training or a fit goes on.
 func begun(checkpoint string) bool {
 	_, err := os.Stat(checkpoint)
 	return err == nil
 }
 
-// resumed makes a training or a fit that goes on from a checkpoint. It begins anew where the
-// checkpoint is damaged or an older version of the program has written it.
-func resumed(checkpoint string, do func() (*valla.Model, error)) (*valla.Model, error) {
-	m, err := do()
-	if !errors.Is(err, train.ErrCheckpoint) && !errors.Is(err, train.ErrMismatch) {
-		return m, err
+// resumed makes a training or a fit that goes on from a checkpoint, and returns what it cost before, which the file spent says. It
+// begins anew where the checkpoint is damaged or an older version of the program has written it.
+func resumed(checkpoint, spent string, do func() (*valla.Model, error)) (m *valla.Model, before result.Cost, err error) {
+	goesOn := begun(checkpoint)
+	m, err = do()
+	if errors.Is(err, train.ErrCheckpoint) || errors.Is(err, train.ErrMismatch) {
+		if err := result.Remove(checkpoint); err != nil {
+			return nil, before, err
+		}
+		goesOn = false
+		m, err = do()
 	}
-	if err := result.Remove(checkpoint); err != nil {
-		return nil, err
+	if goesOn {
+		var failed error
+		before, failed = result.ReadCost(spent)
+		err = cmp.Or(err, failed)
 	}
-	return do()
+	return m, before, err
 }
 
 // keep writes a model to a file whose folder is made if need be.
@@ -127,19 +123,21 @@ func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model,
 	return err
 }
 
-// fit fits the method of a cell. For MAP it returns the network alone, with the law of the row.
-func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell) (*valla.Model, error) {
+// fit fits the method of a cell, and returns what the fit cost before, see resumed. For MAP it returns the network alone, with the law
+// of the row.
+func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell) (m *valla.Model, before result.Cost, err error) {
 	switch {
 	case c.Settings == nil && c.law == law.Gaussian:
-		return p.model, nil
+		return p.model, before, nil
 	case c.Settings == nil && p.held == nil:
-		return nil, settings.Errorf("a law of the network alone needs rows for validation")
+		return nil, before, settings.Errorf("a law of the network alone needs rows for validation")
 	case c.Settings == nil:
-		return p.model.Calibrate(ctx, p.held, valla.CalibrateOptions{Method: valla.CalibrateLaw, Law: c.law})
+		m, err = p.model.Calibrate(ctx, p.held, valla.CalibrateOptions{Method: valla.CalibrateLaw, Law: c.law})
+		return m, before, err
 	}
 	model, err := observation(c.model)
 	if err != nil {
-		return nil, err
+		return nil, before, err
 	}
 	o := r.fitOptions(p, c)
 	o.Likelihood = model
@@ -148,10 +146,10 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 		if limit, ok := r.refusal(err); ok {
 			cell.HyperRefused, cell.Limit = err.Error(), limit
 		} else if err != nil {
-			return nil, err
+			return nil, before, err
 		}
 	}
-	return resumed(o.Checkpoint, func() (*valla.Model, error) { return p.model.Fit(ctx, p.train, o) })
+	return resumed(o.Checkpoint, r.folder.Spent(c.ID), func() (*valla.Model, error) { return p.model.Fit(ctx, p.train, o) })
 }
 
 // fitOptions returns the options of the fit of a cell, with the observation model of the network.

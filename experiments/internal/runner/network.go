@@ -83,14 +83,8 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 		return err
 	}
 	meter := result.StartMeter()
-	before, err := result.ReadCost(spent)
-	if err != nil {
-		return err
-	}
-	if !begun(checkpoint) {
-		before = result.Cost{} // of a training that is made anew
-	}
-	p.model, err = resumed(checkpoint, func() (*valla.Model, error) {
+	var before result.Cost
+	p.model, before, err = resumed(checkpoint, spent, func() (*valla.Model, error) {
 		o, err := r.trainOptions(p, g, checkpoint)
 		if err != nil {
 			return nil, err

@@ -367,12 +367,13 @@ func TestDamagedFiles(t *testing.T) {
 		t.Errorf("%d cells computed; the work folder has %q %q, expected the network and its cost", fresh, at("work/*"), at("work/.*"))
 	}
 	for _, path := range at("cells/*valla*") { // a fit that is to go on from what is no checkpoint
-		if err := errors.Join(os.Remove(path), os.WriteFile(filepath.Join(o.Dir, "small", "full", "work", cell+".checkpoint"), []byte("left"), 0o644)); err != nil {
+		work := filepath.Join(o.Dir, "small", "full", "work", cell)
+		if err := errors.Join(os.Remove(path), os.WriteFile(work+".checkpoint", []byte("left"), 0o644), result.WriteJSON(work+".partial.json", result.Cost{CPU: 1e6, Runs: 1})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if again, fresh := run(t, open(t, text), o); fresh != 1 || fmt.Sprint(again["VaLLA 4 0"].Scores) != fmt.Sprint(whole["VaLLA 4 0"].Scores) {
-		t.Errorf("after a damaged checkpoint: %d cells computed", fresh)
+	if again, fresh := run(t, open(t, text), o); fresh != 1 || fmt.Sprint(again["VaLLA 4 0"].Scores) != fmt.Sprint(whole["VaLLA 4 0"].Scores) || again["VaLLA 4 0"].Fit.CPU > 1e5 {
+		t.Errorf("after a damaged checkpoint: %d cells computed, cost %+v", fresh, again["VaLLA 4 0"].Fit)
 	}
 }
 

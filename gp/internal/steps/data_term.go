@@ -76,7 +76,7 @@ func (l *DataTerm) nodes() []*graph.Node {
 }
 
 // Run evaluates ℓ for up to l.Rows examples: y [n,W·C], mean and variance [n,C], weights [n], with
-// the likelihood's parameters one after the other, see [Flat].
+// the likelihood's parameters one after the other, see [graph.Flat].
 func (l *DataTerm) Run(params, y, mean, variance, weights []float64) error {
 	graph.Unflat(l.own, params)
 	all := math.Inf(1)

@@ -26,7 +26,7 @@ type inParts struct {
 	dir      string // folder of the shards; "" means no parts
 	part     string // share K/N of this process; "" means all parts
 	partSize memory // bytes of a part; 0 means the default
-	library  string // path of ONNX Runtime; "" means where it usually is
+	shared   string // path of the shared library of ONNX Runtime; "" means where it usually is
 }
 
 // flags defines the flags. The flag with the given name and help names the folder of shards.
@@ -79,7 +79,7 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 	if err != nil {
 		return nil, nil, err
 	}
-	j.Library = p.library
+	j.Library = p.shared
 	parts, err := p.share(j)
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error 
 	if by, err := c.engine.runtime(); err != nil {
 		return err
 	} else if by != nil {
-		o.Runtime, o.Provider, c.parts.library = true, by.Provider, by.Library
+		o.Runtime, o.Provider, c.parts.shared = true, by.Provider, by.Library
 	}
 	j, m, err := c.parts.run(cmd, o, c.model, paths, c.asJSON)
 	if err != nil || m == nil {

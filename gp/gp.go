@@ -62,22 +62,33 @@ type Request struct {
 	Marginal bool
 }
 
-// Beside returns the request for what shares the limit of r with so many bytes.
-func (r Request) Beside(bytes int64) Request {
+// Part compiles the predictions of p, a part of predictions that hold so many bytes already. A [*graph.MemoryError] counts these bytes,
+// too.
+func (r Request) Part(held int64, p Posterior) (Compiled, error) {
+	c, err := p.Compile(r.beside(held))
+	return c, r.whole(held, err)
+}
+
+// Batch compiles outputs as functions of x, as [graph.NewBatchWithin] does, for predictions that hold so many bytes beside the batch.
+func (r Request) Batch(held int64, b *graph.Builder, x *graph.Node, outputs ...*graph.Node) (*graph.Batch, error) {
+	f, err := graph.NewBatchWithin(r.beside(held).Limit, b, x, outputs...)
+	return f, r.whole(held, err)
+}
+
+// beside returns the request for what shares the limit of r with so many bytes.
+func (r Request) beside(held int64) Request {
 	if r.Limit > 0 {
-		r.Limit = max(1, r.Limit-bytes)
+		r.Limit = max(1, r.Limit-held)
 	}
 	return r
 }
 
-// Part compiles the predictions of p, a part of predictions that hold so many bytes already. A [*graph.MemoryError] counts these bytes,
-// too.
-func (r Request) Part(p Posterior, held int64) (Compiled, error) {
-	c, err := p.Compile(r.Beside(held))
-	if full := (*graph.MemoryError)(nil); r.Limit > 0 && errors.As(err, &full) {
-		return nil, &graph.MemoryError{What: full.What, Need: held + full.Need, Limit: r.Limit}
+// whole returns the error of a part, which counts the part alone, as an error of predictions that hold so many bytes beside it.
+func (r Request) whole(held int64, err error) error {
+	if full := (*graph.MemoryError)(nil); r.Limit > 0 && held > 0 && errors.As(err, &full) {
+		return &graph.MemoryError{What: full.What, Need: held + full.Need, Limit: r.Limit}
 	}
-	return c, err
+	return err
 }
 
 // Input returns the shape of r.Size inputs.

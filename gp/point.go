@@ -44,7 +44,7 @@ func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error)
 func (p Point) Compile(r Request) (Compiled, error) {
 	b := graph.NewBuilder(p.Dtype)
 	x := b.Input("x", r.Input()...)
-	f, err := graph.NewBatchWithin(r.Limit, b, x, p.Net.Forward(b, x))
+	f, err := r.Batch(0, b, x, p.Net.Forward(b, x))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (u inUnits) Compile(r Request) (Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	unit, err := r.Part(u.unit, c.Bytes())
+	unit, err := r.Part(c.Bytes(), u.unit)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,8 @@ func images() []Set {
 	}
 }
 
-// allBatches reads the batches of CIFAR-10, which may replace the archive.
+// allBatches reads the batches of CIFAR-10, which may replace the archive. All have 50,000 images to train, of which the last 5,000
+// are for validation.
 func allBatches(dir string) error {
 	s, err := cifar.CIFAR10(dir)
 	if err == nil && s.Train.N < 45_000 {

@@ -66,7 +66,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("corrected mean: %w", err)
 	}
-	of, err := r.Part(p.of, mean.Bytes())
+	of, err := r.Part(mean.Bytes(), p.of)
 	if err != nil {
 		return nil, err
 	}

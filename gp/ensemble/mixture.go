@@ -37,7 +37,7 @@ func Points(net layers.Network, dt tensor.Dtype) gp.Writer {
 func (m *mixture) Compile(r gp.Request) (gp.Compiled, error) {
 	c := &compiled{m: m, all: make([]gp.Gaussian, len(m.members)), marginal: r.Marginal}
 	for k, of := range m.members {
-		one, err := r.Part(of, c.Bytes())
+		one, err := r.Part(c.Bytes(), of)
 		if err != nil {
 			return nil, fmt.Errorf("network %d: %w", k+1, err)
 		}

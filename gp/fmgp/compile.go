@@ -23,14 +23,14 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	k := p.layer.Kernel
 	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, r.Size*k.Width()), marginal: r.Marginal}
-	r = r.Beside(gp.Numbers(len(c.u)))
+	own := gp.Numbers(len(c.u))
 	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
 	x := b.Input("x", r.Input()...)
 	var err error
-	if c.network, err = graph.NewBatchWithin(r.Limit, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
+	if c.network, err = r.Batch(own, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
 		b = graph.NewBuilder(tensor.Float64)
 		u := b.Input("u", r.Size, k.Width())
-		c.latent, err = graph.NewBatchWithin(r.Beside(int64(c.network.Bytes())).Limit, b, u, p.outputs(b, u, r.Marginal)...)
+		c.latent, err = r.Batch(own+int64(c.network.Bytes()), b, u, p.outputs(b, u, r.Marginal)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fmgp: %w", err)

@@ -29,12 +29,12 @@ func (t through) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	b := graph.NewBuilder(t.cut.dt)
 	x := b.Input("x", r.Input()...)
-	front, err := graph.NewBatchWithin(r.Limit, b, x, t.cut.Front.Forward(b, x))
+	front, err := r.Batch(0, b, x, t.cut.Front.Forward(b, x))
 	if err != nil {
 		return nil, err
 	}
 	r.Shape = t.cut.Shape
-	c, err := r.Part(t.of, int64(front.Bytes()))
+	c, err := r.Part(int64(front.Bytes()), t.of)
 	if err != nil {
 		return nil, err
 	}

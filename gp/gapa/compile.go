@@ -19,7 +19,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
 	remains := newRemains(p.memory, 1)
-	f, err := graph.NewBatchWithin(r.Beside(remains.bytes()).Limit, pass.Builder, pass.X, pass.Outputs...)
+	f, err := r.Batch(remains.bytes(), pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}

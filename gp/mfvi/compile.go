@@ -31,7 +31,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	b := graph.NewBuilder(p.dtype())
 	x := b.Input("x", r.Input()...)
 	var err error
-	if c.f, err = graph.NewBatchWithin(r.Beside(need).Limit, b, x, c.run.Forward(b, x)); err != nil {
+	if c.f, err = r.Batch(need, b, x, c.run.Forward(b, x)); err != nil {
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
 	if p.draws == nil {

@@ -23,7 +23,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	if p.gate.points != nil {
 		pass, err := p.gate.write(p.net, r.Size)
 		if err == nil {
-			c.kernel, err = graph.NewBatchWithin(r.Limit, pass.Builder, pass.X, pass.Outputs...)
+			c.kernel, err = r.Batch(c.Bytes(), pass.Builder, pass.X, pass.Outputs...)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("moe: %w", err)
@@ -31,7 +31,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		c.k = make([]float64, r.Size*p.gate.points.Shape()[0])
 	}
 	for e, q := range p.experts {
-		expert, err := r.Part(q, c.Bytes())
+		expert, err := r.Part(c.Bytes(), q)
 		if err != nil {
 			return nil, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(p.experts), err)
 		}

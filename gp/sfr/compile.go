@@ -25,19 +25,16 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	c := &compiled{p: p, size: r.Size, narrow: k.points.Dtype() == tensor.Float32, x: make([]float64, r.Size*tensor.Shape(k.inputShape()).TotalSize())}
 	for part := range p.systems {
 		z := &graph.Param{Name: "points", Value: k.inputs(k.points, part, k.joint)}
-		left := r.Limit - c.Bytes() - dense.Bytes(z.Value)
-		if r.Limit > 0 && left <= 0 {
-			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", r.Size), Need: r.Limit - left + 1, Limit: r.Limit}
-		}
+		c.points += dense.Bytes(z.Value)
 		pass, err := k.write(z, r.Size)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
-		f, err := graph.NewBatchWithin(max(0, left), pass.Builder, pass.X, pass.Outputs...)
+		f, err := r.Batch(c.Bytes(), pass.Builder, pass.X, pass.Outputs...)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
-		c.parts, c.points = append(c.parts, f), c.points+dense.Bytes(z.Value)
+		c.parts = append(c.parts, f)
 	}
 	return c, nil
 }

@@ -18,7 +18,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	b := graph.NewBuilder(p.net.dt)
 	x := b.Input("x", r.Input()...)
 	own := gp.Numbers(r.Size, p.head.Size()) + p.scratchBytes(r.Size)
-	f, err := graph.NewBatchWithin(r.Beside(own).Limit, b, x, p.write(b, x)...)
+	f, err := r.Batch(own, b, x, p.write(b, x)...)
 	if err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}

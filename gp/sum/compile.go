@@ -14,7 +14,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	c := &compiled{p: p, terms: make([]gp.Compiled, len(p.terms)), all: make([]gp.Gaussian, len(p.terms))}
 	for k, t := range slices.Backward(p.terms) { // GAPA knows the shape of the inputs
 		var err error
-		if c.terms[k], err = r.Part(t, c.Bytes()); err != nil {
+		if c.terms[k], err = r.Part(c.Bytes(), t); err != nil {
 			return nil, fmt.Errorf("%v: %w", p, err)
 		}
 	}

@@ -37,8 +37,8 @@ func (f *fitting) steps() *steps.Graph {
 			},
 		},
 	}
-	if f.few > 0 {
-		g.Fit.Identity = append(g.Fit.Identity, fmt.Sprintf("variances of %d classes", f.few))
+	if f.likeliest > 0 {
+		g.Fit.Identity = append(g.Fit.Identity, fmt.Sprintf("variances of %d classes", f.likeliest))
 	}
 	if v := f.p.Validation; v != nil {
 		g.Held = f.post.following(v.X, likelihood.IsClass(f.lik))

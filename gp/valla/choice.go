@@ -109,7 +109,7 @@ func (n *natural) scan(ctx context.Context) error {
 	rows := scanRows(n.outputs, n.check.rowsFor(n, scanShare*float64(n.loop.Iterations)))
 	e := n.p.Train.Sample(min(scanned, rows), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
 	n.check.each.Refresh()
-	t, err := curvature(ctx, n.check.each, n.few, n.lik, f, e, float64(n.p.All())/float64(e.N()))
+	t, err := curvature(ctx, n.check.each, n.lik, f, e, float64(n.p.All())/float64(e.N()))
 	if err != nil {
 		return err
 	}
@@ -135,26 +135,23 @@ func (n *natural) scan(ctx context.Context) error {
 	return nil
 }
 
-// curvature returns T [M,M] of examples with a weight, where each computes the network, κ̂
-// and k̂, of all outputs, or of the few likeliest with their places: the Λ of other classes are about their probabilities. Of the
-// targets only exposures and scales count.
-func curvature(ctx context.Context, each *graph.Batched, few int, lik likelihood.Likelihood, f *frame, e gp.Examples, weight float64) ([]float64, error) {
+// curvature returns T [M,M] of examples with a weight, where each computes what validations do, see [natural.evaluation]. Where it
+// derives the likeliest classes alone, T is theirs: the Λ of other classes are about their probabilities. Of the targets only
+// exposures and scales count.
+func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likelihood, f *frame, e gp.Examples, weight float64) ([]float64, error) {
 	c, m := each.Width(0), f.m
 	t, block, y, w := make([]float64, m*m), make([]float64, c*c), graph.Floats(e.Y), e.Y.Shape()[1]
 	err := each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
 		mean, v := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[2], rows)
 		f.whiten(v)
-		var places []float64
-		if few > 0 {
-			places = dense.AppendRows(nil, out[3], rows)
-		}
+		places := placesOf(out, rows)
 		lambda := make([]float64, len(v)/m)
 		k := len(lambda) / rows
 		for i := range rows {
 			likelihood.CurvatureOf(lik, block, y[(first+i)*w:(first+i+1)*w], mean[i*c:(i+1)*c])
 			for a := range k {
 				at := a
-				if few > 0 {
+				if places != nil {
 					at = int(places[i*k+a])
 				}
 				lambda[i*k+a] = weight * block[at*c+at]

@@ -18,7 +18,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: r.Shape, marginal: r.Marginal}
 	var err error
-	if c.f, err = c.batch(p.builder, r.Size, r.Limit, true); err != nil {
+	if c.f, err = c.batch(p.builder, r, true); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -41,25 +41,22 @@ type compiled struct {
 	places []float64   // of the likeliest classes of a batch, [n·K]
 }
 
-// batch compiles κ̂ and k̂ for size inputs at a time, the places of the likeliest classes where they are chosen, and the network
-// if mean says so.
-func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, mean bool) (*graph.Batch, error) {
+// batch compiles what [Layer.kernels] writes, and the network if mean says so.
+func (c *compiled) batch(builder func() *graph.Builder, r gp.Request, mean bool) (*graph.Batch, error) {
 	b := builder()
-	x := b.Input("x", append([]int{size}, c.shape...)...)
+	x := b.Input("x", r.Input()...)
 	out := c.p.net.Forward(b, x)
-	nodes, places, _ := c.p.layer.written(c.p.likeliest, b, x, out, c.marginal)
-	if places != nil {
-		nodes = append(nodes, places)
-	}
+	nodes, _ := c.p.layer.kernels(c.p.likeliest, b, x, out, r.Marginal)
 	if mean {
 		nodes = append(nodes, out)
 	}
-	if mean && b.Err() == nil && !c.fewNumbers(c.marginal) {
+	var own int64
+	if mean && b.Err() == nil && !c.fewNumbers(r.Marginal) {
 		n := nodes[1].Shape().TotalSize() // of k̂
 		c.k, c.w = make([]float64, n), make([]float64, n)
-		limit = gp.Request{Limit: limit}.Beside(gp.Numbers(2, n)).Limit
+		own = gp.Numbers(2, n)
 	}
-	return graph.NewBatchWithin(limit, b, x, nodes...)
+	return r.Batch(own, b, x, nodes...)
 }
 
 // Bytes implements gp.Compiled.
@@ -115,7 +112,7 @@ func (c *compiled) Refresh() error {
 func (c *compiled) sharpen(x []float64, g *gp.Gaussian) error {
 	if c.wide == nil {
 		var err error
-		if c.wide, err = c.batch(wideBuilder, 1, 0, false); err != nil {
+		if c.wide, err = c.batch(wideBuilder, gp.Request{Shape: c.shape, Size: 1, Marginal: c.marginal}, false); err != nil {
 			return err
 		}
 		c.sharp = &predictions{system: c.system, known: c.known, rows: make([]int, 1)}

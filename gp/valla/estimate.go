@@ -172,7 +172,7 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if of.share, err = of.rowShare(); err != nil {
 		return nil, err
 	}
-	of.post, of.few = newPosterior(f.p.Net, of.layer), gp.FewClasses(f.s.Likeliest, c)
+	of.post, of.likeliest = newPosterior(f.p.Net, of.layer), gp.FewClasses(f.s.Likeliest, c)
 	if f.s.Optimizer == optimizerNatural {
 		err = of.planNatural(plan)
 	} else {
@@ -261,7 +261,7 @@ func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64
 	perRun := cost
 	perRun.Once = graph.Work{}
 	row.Run(perRun, 1/float64(size))
-	covariances, derived := gp.Covariances(f.p.Likelihood, c), cmp.Or(f.few, c)
+	covariances, derived := gp.Covariances(f.p.Likelihood, c), cmp.Or(f.likeliest, c)
 	row.Hold(each + gp.Numbers(c, covariances) + gp.Numbers(derived, 2*m))
 	row.Products(float64(derived) * float64(m) * (f.share*float64(m) + float64(min(covariances, derived))) / 2)
 	return graph.Cost{Once: cost.Once, Single: cost.Single}, fixed, nil
@@ -278,7 +278,7 @@ func (f *fitting) evaluations(size int) (graph.Pass, error) {
 	x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
 	c := f.p.Outputs()
 	mean := f.p.Net.Forward(b, x)
-	nodes, _, _ := f.layer.written(f.few, b, x, mean, gp.Covariances(f.p.Likelihood, c) < c)
+	nodes, _ := f.layer.kernels(f.likeliest, b, x, mean, gp.Covariances(f.p.Likelihood, c) < c)
 	return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
 }
 
@@ -376,7 +376,7 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	one := work(step.Each) / (work(cost.Each) / float64(examples)) // rows that take as long as a step
 	held := min(n.p.Validation.N(), n.validated(one))
 	rows := float64(held)
-	derived := cmp.Or(n.few, n.outputs)
+	derived := cmp.Or(n.likeliest, n.outputs)
 	plan.Hold(cost.Bytes + gp.Numbers(examples, derived, m+n.outputs))
 	plan.Beside(gp.Numbers(rungs+1, examples*derived, m))
 	most := scanRows(n.outputs, scanShare*one*times)

@@ -33,10 +33,10 @@ type fitting struct {
 	share       float64  // of products of rows, see rowShare
 	still       bool     // the inducing inputs are rows and stay, because the kernel has no slope in them
 
-	layer *Layer                // what the fit changes
-	lik   likelihood.Likelihood // its parameters are changed by the fit
-	post  *posterior            // of layer
-	few   int                   // of how many classes of a row predictions have covariances, see gp.LikeliestClasses; 0: all
+	layer     *Layer                // what the fit changes
+	lik       likelihood.Likelihood // its parameters are changed by the fit
+	post      *posterior            // of layer
+	likeliest int                   // of how many classes of a row predictions have covariances, see gp.LikeliestClasses; 0: all
 }
 
 // Fit implements gp.Settings.
@@ -104,8 +104,8 @@ func (f *fitting) start(ctx context.Context) error {
 	}
 	f.post = newPosterior(f.p.Net, f.layer)
 	f.post.start = z.Clone().(*tensor.Dense)
-	f.few = gp.FewClasses(f.s.Likeliest, f.p.Outputs())
-	f.post.likeliest = f.few
+	f.likeliest = gp.FewClasses(f.s.Likeliest, f.p.Outputs())
+	f.post.likeliest = f.likeliest
 	f.post.additive = likelihood.IsGaussian(f.lik) && *f.s.Alpha == 0
 	if f.r.Memory > 0 {
 		f.post.limitMemory(f.r.Memory / 4) // it lives beside the step of the fit

@@ -68,6 +68,6 @@ func widenedByHand(g gp.Gaussian, k int) []float64 {
 
 // TestWidenedVariances: a validation widens variances as predictions do.
 func TestWidenedVariances(t *testing.T) {
-	got := widened([]float64{3, 2, 5, 7}, 2, 4, []float64{1, 3, 0, 2})
+	got := widened([]float64{3, 2, 5, 7}, []float64{1, 3, 0, 2}, 2, 4)
 	fixture.Close(t, "variances", got, []float64{2, 3, 2, 2, 5, 5, 7, 5}, 0)
 }

@@ -243,7 +243,7 @@ func TestScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := *n.p.Validation
-	got, err := curvature(context.Background(), n.check.each, 0, n.lik, f, e, float64(n.draws.n)/float64(e.N()))
+	got, err := curvature(context.Background(), n.check.each, n.lik, f, e, float64(n.draws.n)/float64(e.N()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 		return nil, err
 	}
 	dt := from.Z.Value.Dtype()
-	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, s: Settings{FixInducing: true}, layer: layer, lik: l.Copy(dt), few: p.likeliest}, width: l.Width(), dt: dt, memory: r.Memory}
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, s: Settings{FixInducing: true}, layer: layer, lik: l.Copy(dt), likeliest: p.likeliest}, width: l.Width(), dt: dt, memory: r.Memory}
 	n.ladder = newLadder(layer.Inducing(), 1, 0, graph.Flat(l.Params()))
 	s := &partial{n: n, post: p, t: make([]float64, layer.Inducing()*layer.Inducing())}
 	if s.frame, err = n.presentFrame(); err != nil {
@@ -59,7 +59,7 @@ func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	if got := e.Y.Shape()[1]; got != s.n.outputs*s.n.width {
 		return fmt.Errorf("valla: %d targets, the network has %d outputs", got, s.n.outputs)
 	}
-	t, err := curvature(ctx, s.each, 0, likelihood.WithNoise(s.n.lik, 1), s.frame, e, 1)
+	t, err := curvature(ctx, s.each, likelihood.WithNoise(s.n.lik, 1), s.frame, e, 1)
 	if err == nil {
 		kernel.Add(s.t, s.t, t)
 	}

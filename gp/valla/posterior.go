@@ -116,24 +116,24 @@ func (p *posterior) builder() *graph.Builder { return graph.NewBuilder(p.layer.Z
 // wideBuilder starts a graph of float64 for a network of whatever element type.
 func wideBuilder() *graph.Builder { return graph.NewConverting(tensor.Float64) }
 
-// kernels writes κ̂ [B,C,C], or its diagonals [B,C] alone if marginal says so, and k̂ [B,C,M] of a kernel at x.
-func (l *Layer) kernels(of gp.Kernel, b *graph.Builder, x *graph.Node, marginal bool) []*graph.Node {
-	cross := of.Cross(b, x, b.Param(l.Z), l.Class)
-	if marginal {
-		return []*graph.Node{gp.Variances(of, b, x), cross}
-	}
-	return []*graph.Node{of.Diag(b, x), cross}
-}
-
-// written writes what predictions at x need, where the network has the outputs mean: see kernels, of all classes, or of the few
-// likeliest, with their places and the combinations that choose them, see gp.Choose.
-func (l *Layer) written(few int, b *graph.Builder, x, mean *graph.Node, marginal bool) (nodes []*graph.Node, places, seeds *graph.Node) {
-	k := l.Kernel
-	if few > 0 {
-		places, seeds = gp.Choose(b, mean, few)
+// kernels writes what predictions at x need: κ̂ [B,C,C], or its diagonals [B,C] alone if marginal says so, and k̂ [B,C,M]. Of the
+// likeliest K classes alone, where K is not 0, these have K in place of C, their places [B,K] follow, and seeds are the combinations
+// that choose them, see [gp.Choose]. mean is the network's outputs, which only this choice needs.
+func (l *Layer) kernels(likeliest int, b *graph.Builder, x, mean *graph.Node, marginal bool) (nodes []*graph.Node, seeds *graph.Node) {
+	k, places := l.Kernel, (*graph.Node)(nil)
+	if likeliest > 0 {
+		places, seeds = gp.Choose(b, mean, likeliest)
 		k = k.(jacobian.NTK).Combined(seeds)
 	}
-	return l.kernels(k, b, x, marginal), places, seeds
+	if marginal {
+		nodes = append(nodes, gp.Variances(k, b, x))
+	} else {
+		nodes = append(nodes, k.Diag(b, x))
+	}
+	if nodes = append(nodes, k.Cross(b, x, b.Param(l.Z), l.Class)); places != nil {
+		nodes = append(nodes, places)
+	}
+	return nodes, seeds
 }
 
 // Joint implements gp.JointPosterior, in float64. Time and memory grow with the square of

@@ -131,7 +131,7 @@ func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (
 	if likelihood.Noisy(p.Likelihood) {
 		seen += min(p.Train.N(), maxSplit)
 	}
-	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer, few: gp.FewClasses(likeliest, p.Outputs())}).evaluations)
+	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer, likeliest: gp.FewClasses(likeliest, p.Outputs())}).evaluations)
 	if errors.As(err, &few) {
 		c.after = 2 * costlySingle
 		return c, nil

@@ -131,7 +131,7 @@ func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
 	write := func(size int) (graph.Pass, error) {
 		b := p.builder()
 		pass := graph.Pass{Builder: b, X: b.Input("x", append([]int{size}, shape[1:]...)...)}
-		if pass.Outputs = p.layer.kernels(p.layer.Kernel, b, pass.X, true); b.Err() != nil {
+		if pass.Outputs, _ = p.layer.kernels(0, b, pass.X, nil, true); b.Err() != nil {
 			return pass, b.Err()
 		}
 		for _, n := range pass.Outputs {

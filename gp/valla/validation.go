@@ -73,7 +73,7 @@ func (v *validation) rowsFor(n *natural, steps float64) float64 {
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
 	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), lik: n.lik, temperatures: n.temperatures()}
-	each, size, err := n.evaluation(n.few, held.X.Shape()[1:], held.N())
+	each, size, err := n.evaluation(n.likeliest, held.X.Shape()[1:], held.N())
 	if err != nil {
 		return nil, err
 	}
@@ -102,17 +102,13 @@ func (n *natural) temperatures() []float64 {
 	return []float64{1}
 }
 
-// evaluation compiles the network, the diagonals of κ̂ and k̂, of all outputs or of the few likeliest with their places, for so many
-// inputs of a shape, as many at a time as the memory allows, and returns how many that are.
-func (n *natural) evaluation(few int, shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
+// evaluation compiles the network, the diagonals of κ̂ and k̂, see [Layer.kernels], for so many inputs of a shape, as many at a time as the memory allows, and returns how many that are.
+func (n *natural) evaluation(likeliest int, shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
 	return batched("the validation of a natural-gradient fit", inputs, (n.memory+1)/2, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(n.dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
 		mean := n.p.Net.Forward(b, x)
-		nodes, places, _ := n.layer.written(few, b, x, mean, true)
-		if places != nil {
-			nodes = append(nodes, places)
-		}
+		nodes, _ := n.layer.kernels(likeliest, b, x, mean, true)
 		return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
 	})
 }
@@ -120,10 +116,10 @@ func (n *natural) evaluation(few int, shape tensor.Shape, inputs int) (*graph.Ba
 // mostKept bounds the numbers that are kept where Z rests.
 const mostKept = 1 << 22
 
-// keptWidth is how many numbers a validation computes for an example: outputs, diagonals of κ̂, k̂, and the places of the few
+// keptWidth is how many numbers a validation computes for an example: outputs, diagonals of κ̂, k̂, and the places of the
 // likeliest classes.
 func (n *natural) keptWidth() int {
-	return n.outputs + cmp.Or(n.few, n.outputs)*(n.layer.Inducing()+1) + n.few
+	return n.outputs + cmp.Or(n.likeliest, n.outputs)*(n.layer.Inducing()+1) + n.likeliest
 }
 
 // keeps says whether validations of so many examples keep what they compute.
@@ -186,6 +182,7 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 			return err
 		}
 		trials[0].whiten(k)
+		places := placesOf(out, rows)
 		var w []float64
 		for i, p := range trials {
 			if i == 0 || &p.u[0] != &trials[i-1].u[0] { // a search tries many σ₀ with the same T
@@ -195,8 +192,8 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 			q := p.variance(p.scale, diag, w)
 			s.left[i] += kernel.Sum(q)
 			s.prior[i] += p.scale * kernel.Sum(diag)
-			if n.few > 0 {
-				q = widened(q, n.few, c, dense.AppendRows(nil, out[3], rows))
+			if places != nil {
+				q = widened(q, places, rows, c)
 			}
 			kernel.Add(q, q, add)
 			if err := s.add(i, p.params, y, mean, q, share, anyway); err != nil {
@@ -214,11 +211,19 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) (va
 	return values, robust, nil
 }
 
-// widened returns variances of all c classes of examples, of variances q of the few likeliest, which have places.
-func widened(q []float64, few, c int, places []float64) []float64 {
+// placesOf returns the places [rows,K] of the likeliest classes among what a validation computes, and nil where all are derived.
+func placesOf(out []*tensor.Dense, rows int) []float64 {
+	if len(out) < 4 {
+		return nil
+	}
+	return dense.AppendRows(nil, out[3], rows)
+}
+
+// widened returns variances of all c classes of examples, of variances q of the likeliest classes, which have places.
+func widened(q, places []float64, rows, c int) []float64 {
 	var g gp.Gaussian
-	g.ResizeFor(len(q)/few, c, false, true)
-	g.Widen(gp.Gaussian{Mean: q, Cov: q, Marginal: few}, places)
+	g.ResizeFor(rows, c, false, true)
+	g.Widen(gp.Gaussian{Mean: q, Cov: q, Marginal: len(q) / rows}, places)
 	return g.Cov
 }
 

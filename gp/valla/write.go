@@ -13,7 +13,7 @@ func (p *posterior) Write(w *gp.Writing) (gp.Written, error) {
 		return gp.Written{}, err
 	}
 	mean := p.net.Forward(w.Net, w.X)
-	kernels, _, seeds := p.layer.written(p.likeliest, w.Net, w.X, mean, false)
+	kernels, seeds := p.layer.kernels(p.likeliest, w.Net, w.X, mean, false)
 	g := gp.Written{Mean: w.Carry(mean)}
 	if err := w.Err(); err != nil {
 		return g, err

@@ -75,16 +75,11 @@ func (r *runner) refusal(err error) (limit int64, ok bool) {
 // checkpoint is the file of a cell's unfinished fit.
 func (r *runner) checkpoint(c plan) string { return r.folder.Work(c.Name() + ".checkpoint") }
 
-// begun reports whether there is a checkpoint from which a training or a fit goes on.
-func begun(checkpoint string) bool {
-	_, err := os.Stat(checkpoint)
-	return err == nil
-}
-
 // resumed makes a training or a fit that goes on from a checkpoint, and returns what it cost before, which the file spent says. It
 // begins anew where the checkpoint is damaged or an older version of the program has written it.
 func resumed(checkpoint, spent string, do func() (*valla.Model, error)) (m *valla.Model, before result.Cost, err error) {
-	goesOn := begun(checkpoint)
+	_, missing := os.Stat(checkpoint)
+	goesOn := missing == nil
 	m, err = do()
 	if errors.Is(err, train.ErrCheckpoint) || errors.Is(err, train.ErrMismatch) {
 		if err := result.Remove(checkpoint); err != nil {

@@ -26,7 +26,7 @@ func (p *Posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	if p.Root != nil {
 		own *= 2
 	}
-	f, err := graph.NewBatchWithin(r.Beside(own).Limit, pass.Builder, pass.X, pass.Outputs...)
+	f, err := r.Batch(own, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}

@@ -100,7 +100,6 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	in := runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape)
 	err = m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return s.Run(e.Input.Name, in, names) })
 	if err != nil {

@@ -77,7 +77,6 @@ func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
 	var names []string
 	for _, out := range e.Outputs {
 		names = append(names, out.Name)

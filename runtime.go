@@ -98,10 +98,11 @@ func (m *Model) newRuntime(ctx context.Context, o RuntimeOptions, careful bool) 
 		return nil, err
 	}
 	c, err := r.Compile(gp.Request{Shape: r.shape, Size: exportRows})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.Predict(ctx, graph.Floats(in), &gp.Gaussian{})
 	}
-	return r, c.Predict(ctx, graph.Floats(in), &gp.Gaussian{})
+	r.checked.Store(false) // the first inputs of a user are compared, too
+	return r, err
 }
 
 // writeRuntime writes the latent function, and returns the names of the outputs.
@@ -156,11 +157,14 @@ func (r runtimeCompiled) Predict(ctx context.Context, x []float64, g *gp.Gaussia
 	for i, to := range r.fields(g) {
 		copy(*to, values[i])
 	}
-	if r.checked.Load() || kernel.Dot(x, x) == 0 {
+	if kernel.Dot(x, x) == 0 || !r.checked.CompareAndSwap(false, true) {
 		return nil
 	}
-	r.checked.Store(true)
-	return r.check(ctx, x, n, g)
+	err = r.check(ctx, x, n, g)
+	if err != nil {
+		r.checked.Store(false)
+	}
+	return err
 }
 
 // resize makes room for what the session computes. The engine gives rows of one array to several calls, so that the memory is kept.

@@ -170,7 +170,6 @@ func inRuntime(t *testing.T, path string, x *tensor.Dense, threads int) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(session.Close)
 	in, first := runtimeInput(x, "float32", x.Shape()[1:]), []string{"y"}
 	if filepath.Base(path) == "net.onnx" {
 		first = []string{"std"}

@@ -64,7 +64,11 @@ func runner(dir string) (*pass.Runner, error) {
 		}
 		return j.NewRunner(dir)
 	}))
-	return once.(func() (*pass.Runner, error))()
+	r, err := once.(func() (*pass.Runner, error))()
+	if err != nil {
+		runners.Delete(dir) // a later try may find the folder
+	}
+	return r, err
 }
 
 // doPart is the function that does a part.

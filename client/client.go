@@ -71,6 +71,11 @@ func (c *Client) Rows(ctx context.Context, model string, rows [][]float64) (*Pre
 	if len(rows) == 0 {
 		return nil, errors.New("client: no rows")
 	}
+	for i, row := range rows {
+		if len(row) != len(rows[0]) {
+			return nil, fmt.Errorf("client: row %d (counting from 0) has %d numbers, expected %d as row 0", i, len(row), len(rows[0]))
+		}
+	}
 	data, err := json.Marshal(slices.Concat(rows...))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)

@@ -56,6 +56,9 @@ func TestClient(t *testing.T) {
 	if p, err := (&client.Client{URL: one.URL, Token: "secret"}).Rows(t.Context(), "m", [][]float64{{1}, {2}}); err != nil || p.Std[0] == p.Std[0] || p.Std[1] != 3 {
 		t.Errorf("standard deviations %+v, want NaN for null; error %v", p, err)
 	}
+	if _, err := (&client.Client{URL: one.URL, Token: "secret"}).Rows(t.Context(), "m", [][]float64{{1, 2, 3}, {4}, {5, 6, 7, 8, 9}}); err == nil || !strings.Contains(err.Error(), "row 1 (counting from 0) has 1 numbers, expected 3") {
+		t.Errorf("rows of different lengths: %v", err)
+	}
 	var refused *client.Error
 	s := httptest.NewServer(busy(0, `{}`))
 	defer s.Close()

@@ -59,7 +59,7 @@ func bounded(t *testing.T) *asked {
 		t.Fatal(err)
 	}
 	t.Setenv("GOMEMLIMIT", fmt.Sprint(serverMemory))
-	s := &asked{served: serving(t, dir, "--model", "m.valla", "--model", "k.valla", "--grpc", "127.0.0.1:0", "--log", "off", "--timeout", "60s"), model: m}
+	s := &asked{served: serving(t, dir, "--outcomes", t.TempDir(), "--model", "m.valla", "--model", "k.valla", "--grpc", "127.0.0.1:0", "--log", "off", "--timeout", "60s"), model: m}
 	line, err := s.out.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +183,7 @@ func hugeRequests() []huge {
 		}, large},
 		{"a table of columns", rows, "text/csv", func() string { return fill("a") + "\n" }, large},
 		{"a table of lines", rows, "text/csv", func() string { return "a,b\n" + strings.Repeat("\n", most) }, large},
+		{"labels", "/models/m/outcomes", "application/json", func() string { return "[" + fill(`{"a":1}`) + "]" }, large},
 		{"brackets", infer, "", func() string { return `{"parameters":` + strings.Repeat("[", most) }, large},
 	}
 }

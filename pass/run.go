@@ -107,6 +107,9 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Shard, w io.Wri
 	case Fit:
 		out.Rows, out.Notes, err = sum(ctx, m, reader, part, s)
 	default:
+		if err = r.sameIDs(m, reader, part); err != nil {
+			return err
+		}
 		out.Rows, out.Notes, err = score(ctx, m, reader, part, scoreOptions{r.Options, out.Part == 0}, s)
 	}
 	if err == nil {
@@ -114,6 +117,27 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Shard, w io.Wri
 	}
 	out.Bytes, out.Sum = s.bytes, s.sum()
 	return err
+}
+
+// sameIDs returns an error if the file of a part has other columns of IDs than the first file, whose names head the predictions.
+func (r *Runner) sameIDs(m *valla.Model, reader data.TableReader, part data.Part) error {
+	first := r.Parts[0]
+	if part.Path == first.Path {
+		return nil
+	}
+	var ids [2][]string
+	for i, p := range []data.Part{first, part} {
+		rows, err := m.Open(reader, p, false)
+		if err != nil {
+			return err
+		}
+		ids[i] = rows.ID
+		rows.Close()
+	}
+	if !slices.Equal(ids[0], ids[1]) {
+		return fmt.Errorf("%s: the columns of IDs %q, expected %q as in %s", part.Path, ids[1], ids[0], first.Path)
+	}
+	return nil
 }
 
 // Run does the parts with the given numbers and returns their records in order. Finished parts are

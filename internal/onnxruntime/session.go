@@ -100,7 +100,7 @@ func (l *library) call(number int, args ...uintptr) error {
 	return fmt.Errorf("onnxruntime %s: %.500s", l.version, text)
 }
 
-// Session runs one model, for any number of goroutines.
+// Session runs one model, for any number of goroutines. The garbage collector gives its memory back.
 type Session struct {
 	of     *library // that runs the model
 	handle uintptr  // of the library's session
@@ -131,9 +131,12 @@ func Open(library, path, provider string, threads int) (*Session, error) {
 	if err := l.call(createSession, l.env, cStrings(&pin, []string{path})[0], *options, pointer(handle)); err != nil {
 		return nil, err
 	}
+	s := &Session{of: l, handle: *handle}
+	runtime.AddCleanup(s, func(handle uintptr) { purego.SyscallN(l.api[releaseSession], handle) }, s.handle)
 	const arena, usual = 1, 0
 	err = l.call(createCPUMemoryInfo, arena, usual, pointer(memory))
-	return &Session{of: l, handle: *handle, memory: *memory}, err
+	s.memory = *memory
+	return s, err
 }
 
 // use makes sessions with these options run on a processor.
@@ -183,12 +186,10 @@ func lengthOf(text *byte) (n int) {
 	return n
 }
 
-// Close gives the memory of the session back.
-func (s *Session) Close() { purego.SyscallN(s.of.api[releaseSession], s.handle) }
-
 // Run runs the model on one input, the elements of a type in an array of some shape, and returns the outputs with the given names.
 // Outputs of float32 and float64 are returned as float64.
 func (s *Session) Run(input string, x Tensor, outputs []string) ([][]float64, error) {
+	defer runtime.KeepAlive(s)
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	data, size := x.memory(&pin)

@@ -19,8 +19,5 @@ func Open(library, _, _ string, _ int) (*Session, error) {
 	return nil, err
 }
 
-// Close does nothing.
-func (*Session) Close() {}
-
 // Run returns an error: the library is not used on this system.
 func (*Session) Run(string, Tensor, []string) ([][]float64, error) { return nil, errSystem }

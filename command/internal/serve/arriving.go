@@ -8,12 +8,23 @@ import (
 	"net/http"
 
 	"google.golang.org/grpc"
+
+	"github.com/go-valla/valla/command/internal/serve/oip"
 )
+
+// mostAsked is the largest message that asks for no predictions, such as a name of a model, in bytes. No memory is planned for it, so
+// that a full server says that it lives.
+const mostAsked = 64 << 10
 
 // arrivals returns a handler for the requests of g that takes the memory of their bodies as they arrive, so that clients that
 // only begin to send large messages are refused before they fill the memory.
 func arrivals(g *grpc.Server, b *budget) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != oip.GRPCInferenceService_ModelInfer_FullMethodName {
+			r.Body = http.MaxBytesReader(w, r.Body, mostAsked)
+			g.ServeHTTP(w, r)
+			return
+		}
 		a := &arriving{body: r.Body, memory: share{of: b}, refused: make(chan error, 1), closed: make(chan struct{})}
 		defer a.memory.free() // g has ended its reads then
 		r = r.WithContext(context.WithValue(r.Context(), arrivingKey{}, a))

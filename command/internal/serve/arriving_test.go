@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
@@ -80,6 +81,13 @@ func TestGRPCArriving(t *testing.T) {
 		}
 	}
 	r.taken(5*size*3/4, 4*size)
+	r.Server.budget.taken.Add(size / 4) // full
+	soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := r.dialed().ServerLive(soon, &oip.ServerLiveRequest{}); err != nil {
+		t.Errorf("a full server does not say that it lives: %v", err)
+	}
+	r.Server.budget.taken.Add(-size / 4)
 	for _, b := range bodies {
 		b.CloseWithError(io.ErrUnexpectedEOF)
 	}

@@ -74,10 +74,13 @@ func TestCalibrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.post("/models/classes/predict?level=0.9", `{"rows":`+string(rows)+`}`, http.StatusOK, &plain)
-	ask("classes", `{"name":"set","parameters":{"level":0.9}}`)
+	ask("classes", `{"name":"set","parameters":{"level":"0.9"}}`)
 	if text, err := json.Marshal(sets); err != nil || string(got.Outputs[0].Data) != string(text) || plain.Predictions[0].Set != sets[0] || plain.Predictions[1].Set != sets[1] {
 		t.Errorf("sets %s and %+v, expected %q", got.Outputs[0].Data, plain.Predictions, sets)
 	}
+	var wrong failure
+	r.post("/v2/models/classes/infer", `{"inputs":[{"name":"x","shape":[2,2],"datatype":"FP64","data":`+string(rows)+`}],"outputs":[{"name":"set","parameters":{"level":"much"}}]}`, http.StatusBadRequest, &wrong)
+	has(t, "level", wrong.Error, `set: level "much", expected a probability`)
 	a, body := r.send(http.MethodPost, "/models/classes/predict?level=0.99", "application/json", rows)
 	if a.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "needs a conformal calibration with 99 rows at least, this one has 30") {
 		t.Errorf("status %d: %s", a.StatusCode, body)

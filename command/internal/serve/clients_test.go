@@ -213,6 +213,9 @@ func TestLoading(t *testing.T) {
 		}
 	}
 	all(http.StatusServiceUnavailable)
+	if _, page := r.send(http.MethodGet, "/", "", nil); !strings.Contains(string(page), `&#34;models&#34;:[]`) {
+		t.Errorf("the page of a server that loads its models: %s", page)
+	}
 	if err := s.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}

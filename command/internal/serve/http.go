@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"net/http/pprof"
@@ -127,12 +128,12 @@ var errToken = &refusal{http.StatusUnauthorized, "expected a known token in the 
 
 // known says whether a header Authorization has a known token. A server without tokens knows all.
 func (s *Server) known(authorization string) bool {
-	token, _ := strings.CutPrefix(authorization, "Bearer ")
+	scheme, token, _ := strings.Cut(authorization, " ")
 	hash, known := sha256.Sum256([]byte(token)), 0
 	for _, t := range s.tokens {
 		known |= subtle.ConstantTimeCompare(hash[:], t[:])
 	}
-	return known != 0 || len(s.tokens) == 0
+	return known != 0 && strings.EqualFold(scheme, "Bearer") || len(s.tokens) == 0
 }
 
 // fail answers with a status and an error of the protocol.
@@ -456,7 +457,11 @@ func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 	if requestID(r.ID) == r.ID { // else a client could not name it
 		id = r.ID
 	}
-	a, err := s.adapted(q, id, in, linkOf(r.Parameters))
+	link, err := linkOf(r.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.adapted(q, id, in, link)
 	if err != nil {
 		return nil, err
 	}
@@ -466,8 +471,15 @@ func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 }
 
 // linkOf returns the link of class probabilities, and its seed, that the parameters name.
-func linkOf(parameters map[string]any) valla.PredictOptions {
-	link, _ := parameters["link"].(string)
-	seed, _ := parameters["seed"].(float64)
-	return valla.PredictOptions{Link: task.Link(link), Seed: uint64(max(0, seed))}
+func linkOf(parameters map[string]any) (o valla.PredictOptions, err error) {
+	switch link := parameters["link"].(type) {
+	case nil:
+	case string:
+		o.Link = task.Link(link)
+	default:
+		return o, fmt.Errorf("parameter link is %v, expected a text", link)
+	}
+	seed, err := whole(parameters, "seed", 0, math.MaxInt32)
+	o.Seed = uint64(seed)
+	return o, err
 }

@@ -55,6 +55,13 @@ func newMetrics() *metrics {
 	return m
 }
 
+// forget forgets what the metrics say about the version of a model that answered.
+func (m *metrics) forget(model string) {
+	for _, of := range []*prometheus.GaugeVec{m.info, m.psi, m.output, m.unfamiliar, m.coverage, m.limit, m.width} {
+		of.DeletePartialMatch(prometheus.Labels{"model": model})
+	}
+}
+
 // outcome counts new outcomes of a model and takes over their state.
 func (m *metrics) outcome(model string, s state, added int) {
 	m.labels.WithLabelValues(model).Add(float64(added))

@@ -16,12 +16,15 @@ func (s *Server) outcomes(q *request) error {
 	if o == nil {
 		return &refusal{http.StatusNotFound, fmt.Sprintf("model %q takes no outcomes: they need valla serve --outcomes FOLDER and a model of one number", q.name)}
 	}
+	if err := q.memory.take(parsing(q.body)); err != nil {
+		return err
+	}
 	list, err := q.outcomeList(s.o.MaxRows)
 	if err != nil {
 		return err
 	}
 	var lines map[*outcomes][]outcome
-	if _, ok := list[0]["id"]; ok {
+	if q.version.byRequest(list[0]) {
 		lines, err = q.version.byID(list)
 	} else {
 		lines, err = s.byRow(q, list)
@@ -118,6 +121,20 @@ func (v *version) byID(list []map[string]json.RawMessage) (out map[*outcomes][]o
 	return out, nil
 }
 
+// byRequest says whether an object names a row of an earlier request: it has an id, and no column of the model besides. A table may
+// have columns with the names id, row and target.
+func (v *version) byRequest(object map[string]json.RawMessage) bool {
+	if _, ok := object["id"]; !ok {
+		return false
+	}
+	for _, name := range v.columns() {
+		if _, ok := object[name]; ok && name != "id" && name != "row" && name != "target" {
+			return false
+		}
+	}
+	return true
+}
+
 // labelOf reads the label of a row of an earlier request. Without a number it is the first row. The numbers are pointers, because
 // Unmarshal takes null for 0.
 func labelOf(i int, object map[string]json.RawMessage) (id string, t target, err error) {
@@ -177,6 +194,9 @@ func (s *Server) byRow(q *request, list []map[string]json.RawMessage) (map[*outc
 	}
 	in, err := q.objectRows(rows, s.o.MaxRows)
 	if err != nil {
+		return nil, err
+	}
+	if err := q.memory.take(q.answerBytes(in.n, 0, 0)); err != nil {
 		return nil, err
 	}
 	a, err := s.predict(q, in, valla.PredictOptions{})

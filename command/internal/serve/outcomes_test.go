@@ -72,7 +72,10 @@ func TestOutcomes(t *testing.T) {
 	if text := r.metricsText(); !strings.Contains(text, `valla_outcomes_total{model="numbers"} 202`) || !strings.Contains(text, `valla_interval_coverage{model="numbers"}`) || !strings.Contains(text, `valla_input_psi{input="a",model="numbers"}`) {
 		t.Error("the metrics lack the outcomes")
 	}
-	if text, err := os.ReadFile(fileOf(t, dir)); err != nil || strings.Count(string(text), "\n") != 203 {
+	if r.post("/models/numbers/outcomes", `[{"id":"A17","a":0.5,"b":100,"y":3,"target":7}]`, http.StatusOK, &now); now.Added != 1 || now.Labels != 203 {
+		t.Errorf("a row with an id: %+v", now)
+	}
+	if text, err := os.ReadFile(fileOf(t, dir)); err != nil || strings.Count(string(text), "\n") != 204 {
 		t.Errorf("%d lines, error %v", strings.Count(string(text), "\n"), err)
 	}
 	for path, want := range map[string]string{
@@ -93,7 +96,7 @@ func TestOutcomes(t *testing.T) {
 			t.Errorf("%s: status %d, %s", path, a.StatusCode, got)
 		}
 	}
-	if s := r.Server.models[0].current.outcomes.state(); s.Labels != 202 || s.Limit != now.Limit {
+	if s := r.Server.models[0].current.outcomes.state(); s.Labels != 203 || s.Limit != now.Limit {
 		t.Errorf("after outcomes that were refused: %+v, expected %+v", s, now)
 	}
 }

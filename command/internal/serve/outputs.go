@@ -165,11 +165,11 @@ func bestClass(a *answer) (any, []int, error) {
 // classSet makes the set of classes of each row. A set contains the class of its row with the
 // probability in the parameter "level".
 func classSet(a *answer) (any, []int, error) {
-	level, given := a.parameters["level"].(float64)
-	if !given {
-		level = usualLevel
+	level, err := numbersIn(a.parameters, "level", probability, usualLevel)
+	if err != nil {
+		return nil, nil, fmt.Errorf("set: %w", err)
 	}
-	names, err := a.p.SetNames(level)
+	names, err := a.p.SetNames(level[0])
 	return names, nil, err
 }
 
@@ -235,7 +235,7 @@ func (a *answer) thresholds() ([]float64, error) {
 }
 
 // samples returns the number of samples of a row.
-func (a *answer) samples() (int, error) { return a.whole("samples", 100, mostSamples) }
+func (a *answer) samples() (int, error) { return whole(a.parameters, "samples", 100, mostSamples) }
 
 // quantiles makes the quantiles of the targets at the levels in the parameter "levels".
 func quantiles(a *answer) (any, []int, error) {
@@ -314,8 +314,8 @@ func (a *answer) join() error {
 }
 
 // whole returns the parameter with the given name, a whole number from 0 to most; def if it is absent.
-func (a *answer) whole(name string, def, most int) (int, error) {
-	switch v := a.parameters[name].(type) {
+func whole(parameters map[string]any, name string, def, most int) (int, error) {
+	switch v := parameters[name].(type) {
 	case nil:
 		return def, nil
 	case float64:
@@ -327,7 +327,7 @@ func (a *answer) whole(name string, def, most int) (int, error) {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("parameter %s is %v, expected a whole number from 0 to %d", name, a.parameters[name], most)
+	return 0, fmt.Errorf("parameter %s is %v, expected a whole number from 0 to %d", name, parameters[name], most)
 }
 
 const (
@@ -342,7 +342,7 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	seed, err := a.whole("seed", 0, math.MaxInt32)
+	seed, err := whole(a.parameters, "seed", 0, math.MaxInt32)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -390,7 +390,7 @@ func (a *answer) scattered() (any, []int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	seed, err := a.whole("seed", 0, math.MaxInt32)
+	seed, err := whole(a.parameters, "seed", 0, math.MaxInt32)
 	c, rng := a.v.outputs, rand.New(rand.NewPCG(uint64(seed), math.MaxUint64))
 	for i, f := range out {
 		out[i] = a.p.Scatter(i/(count*c), i%c, f, rng)

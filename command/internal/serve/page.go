@@ -43,7 +43,7 @@ const mostWords = 100
 // page serves the form. The form needs no token, because it has no data of users; its requests for
 // predictions need one.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
-	var models []pageModel
+	models := []pageModel{} // not null for the page
 	for _, h := range s.models {
 		if v := h.acquire(); v != nil {
 			models = append(models, v.forPage())
@@ -83,7 +83,7 @@ func (v *version) forPage() pageModel {
 // fields returns the columns of a row.
 func (v *version) fields() []field {
 	in := v.model.Task.Inputs
-	var out []field
+	out := []field{} // not null for the page
 	for _, name := range v.columns() {
 		f := field{Name: name, Std: 1}
 		if i := slices.Index(in.Features, name); in.Mean != nil && i >= 0 {

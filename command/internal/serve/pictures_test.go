@@ -46,6 +46,9 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, func(o *Options) { o.Models = []Source{{"m", path}} }, []string{}...)
+	if _, page := r.send(http.MethodGet, "/", "", nil); !strings.Contains(string(page), `&#34;fields&#34;:[]`) {
+		t.Errorf("the page of a model without columns: %s", page)
+	}
 	want, err := m.Predict(t.Context(), pictures(2).X, valla.PredictOptions{})
 	if err != nil {
 		t.Fatal(err)

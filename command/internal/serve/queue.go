@@ -83,12 +83,12 @@ func (q *queue) work() {
 		if !open {
 			return
 		}
-		b.reset()
 		b.add(first)
 		q.gather(&b)
 		if len(b.jobs) > 0 {
 			q.observe(b.n, time.Since(b.jobs[0].queued))
 			b.run(q.version)
+			b.reset() // a worker that waits holds no large arrays
 		}
 	}
 }

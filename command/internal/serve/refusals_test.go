@@ -40,6 +40,8 @@ func TestRefusals(t *testing.T) {
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"mode"}]}`, 400, `output "mode", expected one of "mean", "std"`},
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"quantiles","parameters":{"levels":[1.5]}}]}`, 400, `quantiles: levels "1.5", expected a probability between 0 and 1`},
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"samples","parameters":{"samples":-1}}]}`, 400, "parameter samples is -1"},
+		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":5}}`, 400, "parameter link is 5, expected a text"},
+		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"mc","seed":"seven"}}`, 400, "parameter seed is seven, expected a whole number"},
 		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"logit"}}`, 400, `link "logit", expected "probit", "mc"`},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,1e999]}`), 400, `input "x": data: expected a list`},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,null]}`), 400, `feature "b": expected a finite number, found NaN`},
@@ -101,7 +103,7 @@ func TestTokens(t *testing.T) {
 	}{
 		{"GET", "/v2/health/live", "", 200}, {"GET", "/v2/health/ready", "", 200}, {"GET", "/", "", 200}, {"GET", "/page.js", "", 200},
 		{"GET", "/v2", "", 401}, {"GET", "/metrics", "", 401}, {"GET", "/v2/models/numbers", "Bearer third", 401},
-		{"POST", "/predict", "", 401}, {"POST", "/predict", "Basic first", 401}, {"POST", "/v2/models/numbers/infer", "Bearer ", 401},
+		{"POST", "/predict", "", 401}, {"POST", "/predict", "Basic first", 401}, {"POST", "/predict", "first", 401}, {"POST", "/predict", "bearer first", 200}, {"POST", "/v2/models/numbers/infer", "Bearer ", 401},
 		{"POST", "/predict", "Bearer first", 200}, {"POST", "/predict", "Bearer second", 200}, {"GET", "/metrics", "Bearer second", 200},
 		{"GET", "/debug/pprof/", "Bearer first", 404},
 	} {

@@ -145,8 +145,11 @@ func (s *Server) renew(ctx context.Context, h *hosted, file stamp) (before strin
 		return before, err
 	}
 	go h.swap(v).close()
-	s.o.metrics.info.DeletePartialMatch(map[string]string{"model": h.name})
+	s.o.metrics.forget(h.name)
 	s.o.metrics.info.WithLabelValues(h.name, v.hash).Set(1)
+	if v.outcomes != nil {
+		s.o.metrics.outcome(h.name, v.outcomes.state(), 0)
+	}
 	s.o.Log.Info("model loaded", "model", h.name, "version", v.hash, "before", before, "file", h.path)
 	return before, nil
 }
@@ -171,7 +174,6 @@ func (s *Server) collect(h *hosted, v *version) (err error) {
 		v.former = h.books.share(before.before(v.hash))
 		before.release()
 	}
-	s.o.metrics.outcome(v.name, v.outcomes.state(), 0)
 	return nil
 }
 

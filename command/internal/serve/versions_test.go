@@ -131,6 +131,9 @@ func TestOutcomesOfTheVersionBefore(t *testing.T) {
 	}
 	v.ask("c")
 	v.exchange(2)
+	if strings.Contains(v.metricsText(), "valla_interval_width{") {
+		t.Error("the metrics of a new version have the width of an interval of the version before")
+	}
 	v.exchange(1)
 	var got failure
 	v.post("/outcomes", `[{"id":"c","row":0,"target":4}]`, http.StatusNotFound, &got)

@@ -37,7 +37,6 @@ func RunONNX(t testing.TB, m *onnxfile.Model) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
 	all, err := s.Run("rows", x, []string{"y"})
 	if err != nil {
 		t.Fatal(err)

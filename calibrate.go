@@ -152,11 +152,10 @@ func (m *Model) calibratable(method string) error {
 		return nil
 	case method == CalibrateConformal && l.Width() > 1:
 		return settings.Errorf("the method %q needs targets of one number, and those of the likelihood %v have %d", CalibrateConformal, l, l.Width())
-	case method == CalibrateConformal:
-		return nil
-	default:
+	case method == "" || method == CalibrateTemperature:
 		return settings.Errorf("the method %q scales Gaussian noise or logits, and the model has the likelihood %v", CalibrateTemperature, l)
 	}
+	return nil
 }
 
 // calibrationPasses returns how many times a calibration predicts its rows and counts them. A temperature or a vector

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-valla/valla/internal/dense"
 	"gonum.org/v1/gonum/mathext"
 )
 
@@ -53,8 +54,11 @@ func ParseAbstain(text string, level float64) (*Abstain, error) {
 		a.Most = 1 - limit
 	case ByWidth:
 		a.Level = level
-		if v, err := strconv.ParseFloat(m[2], 64); err == nil {
-			a.Level = v / 100
+		if m[2] != "" {
+			if a.Level, err = strconv.ParseFloat(m[2], 64); err != nil {
+				return nil, bad
+			}
+			a.Level /= 100
 		}
 	}
 	return a, a.Check()
@@ -66,7 +70,7 @@ func (a *Abstain) String() string {
 	case ByProbability:
 		return fmt.Sprintf("probability>=%.4g", 1-a.Most)
 	case ByWidth:
-		return fmt.Sprintf("width%g<=%.4g", 100*a.Level, a.Most)
+		return fmt.Sprintf("width%.6g<=%.4g", 100*a.Level, a.Most)
 	}
 	return fmt.Sprintf("%s<=%.4g", a.By, a.Most)
 }
@@ -102,10 +106,7 @@ const sizes = 100
 func ControlRisk(doubts []float64, wrong []bool, risk, confidence float64) (most float64, accepted int, ok bool) {
 	t := riskTests{risk: risk, each: (1 - confidence) / float64(len(starts)), wrong: make([]int, len(doubts)+1)}
 	t.enough = int(math.Ceil(math.Log(t.each) / math.Log1p(-risk)))
-	order := make([]int, len(doubts))
-	for i := range order {
-		order[i] = i
-	}
+	order := dense.Indices(len(doubts))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(doubts[a], doubts[b]) })
 	for i, row := range order {
 		t.doubts = append(t.doubts, doubts[row])

@@ -9,7 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/calibrate"
 )
 
-// TestControlRisk: the share of wrong rows among the accepted ones is at most the risk in at least 95 of 100 tables, for doubts
+// TestControlRisk: the share of wrong rows among the accepted ones is at most the risk in at least 90 of 100 tables, for doubts
 // that tell much, little or nothing, and for doubts with few values.
 func TestControlRisk(t *testing.T) {
 	for name, wrong := range map[string]func(d float64) float64{
@@ -66,6 +66,7 @@ func TestParseAbstain(t *testing.T) {
 	for text, want := range map[string]calibrate.Abstain{
 		"unfamiliar<=0.99":  {By: "unfamiliar", Most: 0.99},
 		"width90 <= 20":     {By: "width", Most: 20, Level: 0.9},
+		"width55 <= 20":     {By: "width", Most: 20, Level: 0.55},
 		"width<=20":         {By: "width", Most: 20, Level: 0.8},
 		"probability>=0.75": {By: "probability", Most: 0.25},
 	} {
@@ -79,7 +80,7 @@ func TestParseAbstain(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"": "expected one such as", "width>=1": "expected one such as", "probability<=1": "expected one such as", "speed<=1": "expected one such as",
-		"unfamiliar<=2": "from 0 to 1", "width100<=2": "between 0 and 1", "width<=Inf": "finite", "unfamiliar90<=0.5": "expected one such as"} {
+		"unfamiliar<=2": "from 0 to 1", "width100<=2": "between 0 and 1", "width<=Inf": "finite", "unfamiliar90<=0.5": "expected one such as", "width9.5.0<=20": "expected one such as", "width.<=20": "expected one such as"} {
 		if _, err := calibrate.ParseAbstain(text, 0.95); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -109,7 +109,7 @@ func covered(t *testing.T, probs []float64, labels []int, n int, level float64, 
 // depend on the row and the seed alone, up to rounding, and U is uniform.
 func TestAdaptiveScores(t *testing.T) {
 	scores := make([]float64, 4)
-	calibrate.AdaptiveScores(scores, []float64{0.2, 0.5, 0.1, 0.2}, 0.25)
+	calibrate.AdaptiveScores(scores, []float64{0.2, 0.5, 0.1, 0.2}, 0.25, 0)
 	for k, want := range []float64{0.5 + 0.25*0.2, 0.25 * 0.5, 0.9 + 0.25*0.1, 0.7 + 0.25*0.2} {
 		if math.Abs(scores[k]-want) > 1e-15 {
 			t.Errorf("score %g of class %d, want %g", scores[k], k, want)

@@ -1,9 +1,12 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Conformal has the scores of split conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018). The scores
@@ -20,8 +23,8 @@ import (
 type Conformal struct {
 	// Link made the probabilities of the classes. The scores are correct for this link only. "" in regression.
 	Link string `json:"link,omitempty"`
-	Sets string `json:"sets,omitempty"` // kind of the sets of classes: APS, or LAC, which "" means
-	Seed uint64 `json:"seed,omitempty"` // seed of APS
+	Sets string `json:"sets,omitempty"` // kind of the sets of classes: APS, RAPS, or LAC, which "" means
+	Seed uint64 `json:"seed,omitempty"` // seed of APS and RAPS
 	Rows int    `json:"rows"`           // number n of rows
 	// Groups divide the rows, each of which then has the quantiles of its group; nil: all rows are one group.
 	Groups *Groups `json:"groups,omitempty"`
@@ -74,18 +77,24 @@ func ClassesBy(probs []float64, labels []int, link, sets string, seed uint64, by
 	return c.sorted(by)
 }
 
-// sorted sorts the scores of each target, by group if there are groups.
+// sorted sorts the scores of each target, by group if there are groups, and adds up the weights of a shift.
 func (c *Conformal) sorted(by Division) *Conformal {
-	switch {
-	case by.Groups != nil:
-		c.divide(by.Groups, by.Of)
-		return c
-	case by.Shift != nil:
-		c.weighted(by.Shift, by.Weights)
-		return c
-	}
+	c.Groups, c.Shift = by.Groups, by.Shift
 	for t := range len(c.Scores) / max(1, c.Rows) {
-		slices.Sort(c.of(t))
+		scores, order, sum := c.of(t), dense.Indices(c.Rows), 0.0
+		plain := slices.Clone(scores)
+		slices.SortStableFunc(order, func(a, b int) int {
+			if by.Groups != nil && by.Of[a] != by.Of[b] {
+				return cmp.Compare(by.Of[a], by.Of[b])
+			}
+			return cmp.Compare(plain[a], plain[b])
+		})
+		for k, i := range order {
+			if scores[k] = plain[i]; by.Shift != nil {
+				sum += by.Weights[i]
+				c.Cumulative = append(c.Cumulative, sum)
+			}
+		}
 	}
 	return c
 }

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -145,27 +144,6 @@ func (g *Groups) Check(d, n int) error {
 		return fmt.Errorf("groups %q of %d inputs with the bins %v and the sizes %v, expected groups of all %d rows by some of %d inputs", g.Name, len(g.Inputs), g.Of, g.Sizes, n, d)
 	}
 	return nil
-}
-
-// Divide gives the scores of n rows, in their order, to groups: those of the rows with the given groups. Afterwards the scores
-// of each target are sorted by group, and ascending in each group.
-func (c *Conformal) divide(g *Groups, groups []int) {
-	c.Groups = g
-	for t := range len(c.Scores) / max(1, c.Rows) {
-		scores := c.of(t)
-		order := make([]int, c.Rows)
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			return cmp.Or(cmp.Compare(groups[a], groups[b]), cmp.Compare(scores[a], scores[b]))
-		})
-		sorted := make([]float64, c.Rows)
-		for k, i := range order {
-			sorted[k] = scores[i]
-		}
-		copy(scores, sorted)
-	}
 }
 
 // group returns the scores of a target in a group, ascending; all scores if there are no groups.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Kinds of sets of classes, see [Conformal.ClassScores].
@@ -27,10 +29,11 @@ const (
 // among any other rows, and the scores are exchangeable if the rows are exchangeable.
 func (c *Conformal) ClassScores(dst, probs []float64) {
 	if c.Sets == APS || c.Sets == RAPS {
-		adaptiveScores(dst, probs, uniform(c.Seed, probs))
+		each := 0.0
 		if c.Sets == RAPS {
-			penalize(dst, probs)
+			each = penalty
 		}
+		adaptiveScores(dst, probs, uniform(c.Seed, probs), each)
 		return
 	}
 	for k, p := range probs {
@@ -41,34 +44,18 @@ func (c *Conformal) ClassScores(dst, probs []float64) {
 const (
 	// freeRank is the place of a class, by its probability, up to which [RAPS] has no penalty.
 	freeRank = 2
-	// penalty is the penalty of RAPS for each further place.
+	// penalty is the penalty of RAPS for each further place (Angelopoulos et al. 2021).
 	penalty = 0.1
 )
 
-// penalize adds the penalty of [RAPS] to the scores of a row of probabilities [C] (Angelopoulos et al. 2021).
-func penalize(scores, probs []float64) {
-	for k, p := range probs {
-		rank := 1
-		for j, q := range probs {
-			if q > p || q == p && j < k {
-				rank++
-			}
-		}
-		scores[k] += penalty * max(0, float64(rank-freeRank))
-	}
-}
-
 // adaptiveScores writes the scores of [APS] for a row of probabilities [C] to dst [C], with u in
-// place of U.
-func adaptiveScores(dst, probs []float64, u float64) {
-	order := make([]int, len(probs))
-	for k := range order {
-		order[k] = k
-	}
+// place of U and a penalty for each place beyond freeRank.
+func adaptiveScores(dst, probs []float64, u, penalty float64) {
+	order := dense.Indices(len(probs))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(probs[b], probs[a]) })
 	before := 0.0
-	for _, k := range order {
-		dst[k] = before + u*probs[k]
+	for place, k := range order {
+		dst[k] = before + u*probs[k] + penalty*float64(max(0, place+1-freeRank))
 		before += probs[k]
 	}
 }

@@ -1,14 +1,12 @@
 package calibrate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/optimize"
 
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -129,24 +127,6 @@ func (s *Shift) Check(d int) error {
 		return fmt.Errorf("a ratio of densities of %d inputs, expected %d", len(s.Mean), d)
 	}
 	return nil
-}
-
-// weighted gives the scores of n rows, in their order, to a calibration under a shift of the inputs, for rows with the given
-// weights.
-func (c *Conformal) weighted(s *Shift, weights []float64) {
-	c.Shift = s
-	c.Cumulative = make([]float64, 0, len(c.Scores))
-	for t := range len(c.Scores) / max(1, c.Rows) {
-		scores := c.of(t)
-		order, plain := dense.Indices(c.Rows), slices.Clone(scores)
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(plain[a], plain[b]) })
-		sum := 0.0
-		for k, i := range order {
-			scores[k] = plain[i]
-			sum += weights[i]
-			c.Cumulative = append(c.Cumulative, sum)
-		}
-	}
 }
 
 // QuantileFor returns the smallest score of a target up to which the rows have the share level of all weights, where the new row, of

@@ -40,53 +40,25 @@ func (bernoulli) Node(b *graph.Builder, y []*graph.Node, f *graph.Node) *graph.N
 }
 
 // Given implements Scalar.
-func (bernoulli) Given() Conditional { return givenBernoulli{} }
-
-// LogPredictive implements Predictive: log E σ(f) or log E σ(−f).
-func (bernoulli) LogPredictive(y []float64, mean, q float64) float64 {
-	return logExpect(givenBernoulli{}, y, mean, math.Sqrt(max(q, 0)))
-}
+func (bernoulli) Given() Conditional { return givenBernoulli{yesOrNo} }
 
 // Predict implements Predictive.
-func (m bernoulli) Predict(mean, q float64) Distribution {
-	var buffer [2]float64
-	for k := range buffer {
-		buffer[k] = m.LogPredictive([]float64{float64(k)}, mean, q)
-	}
-	return finite(buffer[:])
-}
+func (m bernoulli) Predict(mean, q float64) Distribution { return finiteOf(m.Given(), 2, mean, q) }
 
-// givenBernoulli is p(y | f).
-type givenBernoulli struct{}
+// givenBernoulli is p(y | f): an ordered class with the threshold 0, whose densities and moments have shorter forms.
+type givenBernoulli struct{ givenOrdinal }
+
+// yesOrNo is the threshold.
+var yesOrNo = givenOrdinal{0}
 
 // LogDensity implements Conditional.
 func (givenBernoulli) LogDensity(y []float64, f float64) float64 { return -softplus((1 - 2*y[0]) * f) }
 
-// Slope implements Conditional: y − σ(f).
-func (givenBernoulli) Slope(y []float64, f float64) float64 {
-	sign := 1 - 2*y[0]
-	return -sign * sigmoid(sign*f)
-}
-
 // Curvature implements Conditional: σ(f) σ(−f).
 func (givenBernoulli) Curvature(f float64) float64 { return sigmoid(f) * sigmoid(-f) }
 
-// Mean implements Conditional: P(Y = 1 | f).
-func (givenBernoulli) Mean(f float64) float64 { return sigmoid(f) }
-
 // Variance implements Conditional.
 func (givenBernoulli) Variance(f float64) float64 { return sigmoid(f) * sigmoid(-f) }
-
-// CDF implements Conditional.
-func (givenBernoulli) CDF(y, f float64) float64 {
-	switch {
-	case y < 0:
-		return 0
-	case y < 1:
-		return sigmoid(-f)
-	}
-	return 1
-}
 
 // sigmoid is 1/(1 + e^−x), without overflow.
 func sigmoid(x float64) float64 {

@@ -128,11 +128,6 @@ func (m count) given() givenCount {
 	return givenCount{math.Exp(m.logSize.At(0)), m.logSize.At(0)}
 }
 
-// LogPredictive implements Predictive.
-func (m count) LogPredictive(y []float64, mean, q float64) float64 {
-	return logExpect(m.given(), y, mean, math.Sqrt(max(q, 0)))
-}
-
 // Predict implements Predictive.
 func (m count) Predict(mean, q float64) Distribution {
 	given, sd := m.given(), math.Sqrt(max(q, 0))

@@ -51,23 +51,24 @@ func (d counts) Quantile(p float64) float64 {
 	return wholeQuantile(d.CDF, p)
 }
 
-// crps is the CRPS at y, summed up from 0 on; ok is false where that takes more than mostScored probabilities. Beyond the
-// largest count of the sum the probability is less than 10⁻⁶.
+// crps is the CRPS at y, summed up from 0 on; ok is false where that takes more than mostScored probabilities, or where these
+// underflow. Beyond the largest count of the sum the probability is less than 10⁻⁶.
 func (d counts) crps(y float64) (sum float64, ok bool) {
 	mu := math.Exp(d.mean + 5*d.sd)
 	top := mu + 12*math.Sqrt(mu+mu*mu/d.of.size) + 25*mu/d.of.size + 10
 	if n, _ := d.grid(top); !(n*top <= mostScored) {
 		return 0, false
 	}
+	below := 0.0
 	for k, r := range d.cumulative(top) {
-		if k >= y {
+		if below = r; k >= y {
 			r = 1 - r
 		}
 		if sum += r * r; k >= y && r < 1e-10 {
 			return sum, true
 		}
 	}
-	return sum + max(0, math.Ceil(y)-math.Floor(top)-1), true
+	return sum + max(0, math.Ceil(y)-math.Floor(top)-1), below > 0.99
 }
 
 // grid returns the number of points and the distance of a trapezoid rule over u, f = mean + sd·u, that resolves p(k | f)
@@ -80,8 +81,8 @@ func (d counts) grid(top float64) (n, h float64) {
 	return 2*math.Ceil(reach/h) + 1, h
 }
 
-// cumulative yields k = 0, 1, … top and P(Y ≤ k). p(k | f) follows from p(k−1 | f), from the first k on at which it does
-// not underflow.
+// cumulative yields k = 0, 1, … top and P(Y ≤ k). p(k | f) follows from p(k−1 | f), from 9 standard deviations below the mean on:
+// below them the mass is less than 10⁻¹⁸, and farther out p(k | f) may underflow.
 func (d counts) cumulative(top float64) iter.Seq2[float64, float64] {
 	return func(yield func(k, below float64) bool) {
 		points, h := d.grid(top)
@@ -90,7 +91,7 @@ func (d counts) cumulative(top float64) iter.Seq2[float64, float64] {
 		for i := range prob {
 			f[i] = d.mean + d.sd*h*(float64(i)-(points-1)/2)
 			mu := math.Exp(f[i])
-			rate[i], first[i] = d.of.Curvature(f[i]), math.Floor(max(0, mu-20*math.Sqrt(mu+mu*mu/d.of.size)))
+			rate[i], first[i] = d.of.Curvature(f[i]), math.Floor(max(0, mu-9*math.Sqrt(mu+mu*mu/d.of.size)))
 		}
 		sum, y := 0.0, make([]float64, 1)
 		for k := 0.0; k <= top; k++ {

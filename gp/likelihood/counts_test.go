@@ -63,7 +63,7 @@ func TestHugeCounts(t *testing.T) {
 // TestLargeCounts: scores and quantiles of counts in the thousands agree with Gaussian counts, and take milliseconds.
 func TestLargeCounts(t *testing.T) {
 	start := time.Now()
-	for _, model := range []likelihood.Scalar{likelihood.Poisson, likelihood.NewNegativeBinomial(1000)} {
+	for _, model := range []likelihood.Scalar{likelihood.Poisson, likelihood.NewNegativeBinomial(1000), likelihood.NewNegativeBinomial(300)} {
 		d := likelihood.Each(model).Predict(0, math.Log(4000), 0.03*0.03)
 		normal := likelihood.Normal{Mu: d.Mean(), Sigma: math.Sqrt(d.Variance())}
 		got := []float64{likelihood.CRPS(d, 4200, likelihood.Count), d.Quantile(0.9)}

@@ -48,10 +48,14 @@ type Objective interface {
 
 // Predictive is implemented by a Scalar with a closed form of the predictive distribution.
 type Predictive interface {
-	// LogPredictive returns log ∫ p(y | f) N(f; mean, q) df of the target y [W].
-	LogPredictive(y []float64, mean, q float64) float64
 	// Predict returns the distribution of y for f ~ N(mean, q).
 	Predict(mean, q float64) Distribution
+}
+
+// LogPredictive is implemented by a Scalar with a closed form of the predictive density.
+type LogPredictive interface {
+	// LogPredictive returns log ∫ p(y | f) N(f; mean, q) df of the target y [W].
+	LogPredictive(y []float64, mean, q float64) float64
 }
 
 // ScalarNoise is implemented by a Scalar y = f + s·ε, see [LocationScale].

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
 
@@ -106,6 +107,9 @@ type heteroscedasticSettings struct {
 // Start implements Settings.
 func (s *heteroscedasticSettings) Start(int, []float64) (Likelihood, error) {
 	if s.Tails != "student-t" {
+		if s.Nu > 0 {
+			return nil, settings.Errorf("nu %g with Gaussian tails, expected tails student-t", s.Nu)
+		}
 		return Each(heteroscedastic{newMixture([]float64{1}, []float64{0}, []float64{1}, tensor.Float64)}), nil
 	}
 	return Each(heteroscedastic{(&studentSettings{s.Nu}).start()}), nil

@@ -125,15 +125,14 @@ func logComplement(b *graph.Builder, x *graph.Node) *graph.Node {
 // Given implements Scalar.
 func (o ordinal) Given() Conditional { return givenOrdinal(o.thresholds()) }
 
-// LogPredictive implements Predictive.
-func (o ordinal) LogPredictive(y []float64, mean, q float64) float64 {
-	return logExpect(o.Given(), y, mean, math.Sqrt(max(q, 0)))
-}
-
 // Predict implements Predictive.
 func (o ordinal) Predict(mean, q float64) Distribution {
-	d, given := make(finite, o.classes()), o.Given()
-	target := make([]float64, 1)
+	return finiteOf(o.Given(), o.classes(), mean, q)
+}
+
+// finiteOf is the predictive distribution of the classes 0…K−1.
+func finiteOf(given Conditional, classes int, mean, q float64) finite {
+	d, target := make(finite, classes), make([]float64, 1)
 	for k := range d {
 		target[0] = float64(k)
 		d[k] = logExpect(given, target, mean, math.Sqrt(max(q, 0)))

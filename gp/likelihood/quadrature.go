@@ -221,7 +221,7 @@ func quadratureTerm(b *graph.Builder, s Scalar, y []*graph.Node, mean, q *graph.
 
 // logPredictive is log ∫ p(y | f) N(f; m, q) df of one output.
 func logPredictive(s Scalar, y []float64, m, q float64) float64 {
-	if p, ok := s.(Predictive); ok {
+	if p, ok := s.(LogPredictive); ok {
 		return p.LogPredictive(y, m, q)
 	}
 	return logExpect(s.Given(), y, m, math.Sqrt(max(q, 0)))

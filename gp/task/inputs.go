@@ -122,8 +122,6 @@ func scaled[T float](in Inputs, x *tensor.Dense) ([]T, error) {
 		return floats[T](in, v)
 	case []float64:
 		return floats[T](in, v)
-	case float64: // a tensor of one element
-		return floats[T](in, []float64{v})
 	}
 	return nil, fmt.Errorf("inputs are %v, expected float64, float32 or uint8", x.Dtype())
 }

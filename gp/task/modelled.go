@@ -109,7 +109,7 @@ func (r *Regression) standardize(set *data.Set) error {
 		}
 		scale, err := data.FitStandardizer(tensor.New(tensor.WithShape(len(v), 1), tensor.WithBacking(v)))
 		if err != nil {
-			return err
+			return fmt.Errorf("target %q: %w", r.labels()[t], err)
 		}
 		r.Mean, r.Std = append(r.Mean, scale.Mean...), append(r.Std, scale.Std...)
 	}

@@ -29,7 +29,7 @@ type Outputs interface {
 	scorer() Scorer                                         // see Task.Scorer
 }
 
-// Kind returns "regression" or "classification".
+// Kind returns what the outputs are: "regression", "classification", "counts", "labels" or "ordered classes".
 func (t Task) Kind() string { return t.Outputs.kind() }
 
 // Classifies reports whether the task is a classification.

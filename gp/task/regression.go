@@ -122,10 +122,10 @@ func (r *Regression) check() error {
 	}
 	for i := range t {
 		if !kernel.Finite(r.Mean[i]) || !positive(r.Std[i]) {
-			return fmt.Errorf("targets: %q: mean %g, standard deviation %g, expected finite values and a positive deviation", r.Names[i], r.Mean[i], r.Std[i])
+			return fmt.Errorf("targets: %q: mean %g, standard deviation %g, expected finite values and a positive deviation", r.labels()[i], r.Mean[i], r.Std[i])
 		}
 		if r.Std[i] < leastStd || r.Std[i] > mostStd {
-			return fmt.Errorf("targets: %q has the standard deviation %g, expected %g to %g: use another unit", r.Names[i], r.Std[i], leastStd, mostStd)
+			return fmt.Errorf("targets: %q has the standard deviation %g, expected %g to %g: use another unit", r.labels()[i], r.Std[i], leastStd, mostStd)
 		}
 	}
 	return nil
@@ -345,6 +345,6 @@ func (r *Regression) fillModel(i int, g gp.Gaussian, p *Prediction) {
 	latent, d := g.Cov[i*t+i%t], p.Distribution(i/t, i%t)
 	p.Mean[i], p.Latent[i] = d.Mean(), latent*scale*scale
 	p.Variance[i] = max(d.Variance(), math.SmallestNonzeroFloat64) // of a sure label it may be below all numbers
-	p.Epistemic[i] = min(likelihood.Epistemic(p.spread.likelihood, g.Mean[i], latent)*scale*scale, p.Variance[i])
+	p.Epistemic[i] = min(likelihood.Epistemic(p.spread.likelihood, g.Mean[i], latent)*scale*scale, p.Variance[i], math.MaxFloat64)
 	p.Aleatoric[i] = p.Variance[i] - p.Epistemic[i]
 }

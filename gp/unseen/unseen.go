@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -142,24 +143,24 @@ func (s *sample) residuals(ctx context.Context, p gp.Problem, at []float64, seed
 	for i := range own {
 		own[i] -= at[i]
 	}
-	kernel, err := s.leftOut(ctx, graph.Floats(p.Train.Y), p.Outputs())
+	smooth, err := s.leftOut(ctx, graph.Floats(p.Train.Y), p.Outputs())
 	if err != nil {
 		return nil, Found{}, err
 	}
-	found := Found{Own: rms(own), Honest: rms(kernel)}
+	found := Found{Own: rms(own), Honest: rms(smooth)}
 	if most := found.Own * attainable(p); found.Honest > most {
-		scaleTo(kernel, most/found.Honest)
+		kernel.Scale(smooth, most/found.Honest, smooth)
 		found.Honest = most
 	}
 	if !(found.Honest > 0) {
 		return nil, found, fmt.Errorf("%w: all residuals are 0, in kernel regression too", gp.ErrProblem)
 	}
 	if found.Memorised() {
-		return s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1))), found, nil
+		return s.spread(smooth, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1))), found, nil
 	}
 	larger := max(found.Own, found.Honest)
 	found.Honest = math.Sqrt((found.Own*found.Own + larger*larger) / 2)
-	scaleTo(own, found.Honest/found.Own)
+	kernel.Scale(own, found.Honest/found.Own, own)
 	return own, found, nil
 }
 
@@ -195,11 +196,4 @@ func rms(v []float64) float64 {
 		sum += x * x
 	}
 	return math.Sqrt(sum / float64(len(v)))
-}
-
-// scaleTo multiplies the values of v by a factor.
-func scaleTo(v []float64, by float64) {
-	for i := range v {
-		v[i] *= by
-	}
 }

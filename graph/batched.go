@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -32,7 +33,11 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Batched{x: x, outputs: outputs, limit: beside, copies: []*batchRun{{Batch: first}}}, nil
+	f := &Batched{x: x, outputs: outputs, limit: beside, copies: []*batchRun{{Batch: first}}}
+	if slices.ContainsFunc(Ancestors(outputs...), isStock) {
+		f.limit = 0 // operations of Gorgonia's own keep what they compute, so that copies would disturb each other
+	}
+	return f, nil
 }
 
 // grow compiles copies for so many batches, if there is memory for as many as can run at a time. All
@@ -47,15 +52,16 @@ func (f *Batched) grow(batches int) error {
 		if f.twin, err = first.twinBytes(); err != nil {
 			return err
 		}
+		f.twin += int(f.copies[0].x.MemSize())
 	}
-	if first.Bytes()+(want-1)*f.twin > f.limit {
+	if f.copies[0].Bytes()+(want-1)*f.twin > f.limit {
 		f.copies = f.copies[:1]
 		return nil
 	}
 	for len(f.copies) < want {
 		err := f.addTwin()
 		if beyond := (*MemoryError)(nil); errors.As(err, &beyond) {
-			f.copies = f.copies[:1] // the machine has no more
+			f.copies, f.limit = f.copies[:1], 0 // the machine has no more, and is not asked again
 			return nil
 		}
 		if err != nil {

@@ -79,7 +79,7 @@ func TestBatchedLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Limit(parts * int64(f.copies[0].p.Bytes()))
+		f.Limit(parts * int64(f.copies[0].Bytes()))
 		if err := f.Each(context.Background(), data, func(int, int, []*tensor.Dense) error { return nil }); err != nil || len(f.copies) != want {
 			t.Errorf("memory for %d copies: there are %d, want %d; error %v", parts, len(f.copies), want, err)
 		}

@@ -112,6 +112,9 @@ func (b *Builder) Param(p *Param) *Node {
 	if strings.HasPrefix(name, constPrefix) {
 		return b.Failf("graph: parameter name %q: %q is reserved for constants", p.Name, constPrefix)
 	}
+	if _, ok := b.params[name]; ok {
+		return b.index.leaf(name)
+	}
 	value := p.Value
 	if got := value.Dtype(); got != b.dt {
 		if !b.convert {
@@ -119,11 +122,8 @@ func (b *Builder) Param(p *Param) *Node {
 		}
 		value = Convert(value, b.dt)
 	}
-	if _, ok := b.params[name]; !ok {
-		b.params[name] = p
-		return b.leaf(name, value, value.Shape())
-	}
-	return b.index.leaf(name)
+	b.params[name] = p
+	return b.leaf(name, value, value.Shape())
 }
 
 // Params returns the nodes of parameters, see [Builder.Param].

@@ -22,7 +22,7 @@ var calls atomic.Int64
 // Call returns a node of the given shape whose elements f computes from the elements of the
 // operands, in the middle of a program's run; an error of f ends the run. Arrays are
 // row-major, and float64 whatever the graph holds. They are copies, which f may keep and
-// change. Each Call is a node of its own.
+// change. In a [Batched] several goroutines may call f at the same time. Each Call is a node of its own.
 //
 // The node has no derivative. It serves to compute the cotangents of a reverse pass
 // outside of the graph.

@@ -107,7 +107,7 @@ func embedLoop[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) fun
 func place[T kernel.Float](v T, n int) (int, error) {
 	f := math.RoundToEven(float64(v))
 	if !(f >= -float64(n) && f < float64(n)) {
-		return 0, fmt.Errorf("graph: embed: place %g in a table of %d rows", v, n)
+		return 0, fmt.Errorf("place %g in a table of %d rows", v, n)
 	}
 	return (int(f) + n) % n, nil
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -34,6 +35,18 @@ type groupConv struct {
 	in, out        int    // channels of images and of results
 	height, width  int    // of the images
 	filter, places [2]int // rows and columns of a filter and of a result
+}
+
+// general returns a convolution as one with all settings.
+func general(c convolution) groupConv {
+	if p, ok := c.(plainConv); ok {
+		return groupConv{
+			ConvOptions: ConvOptions{1, [2]int{p.Stride, p.Stride}, [2]int{1, 1}, [2]int{p.Padding, p.Padding}, [2]int{p.Padding, p.Padding}},
+			in:          p.In, out: p.Out, height: p.Height, width: p.Width,
+			filter: [2]int{p.KernelHeight, p.KernelWidth}, places: [2]int{p.OutHeight(), p.OutWidth()},
+		}
+	}
+	return c.(groupConv)
 }
 
 func (c groupConv) String() string {
@@ -76,11 +89,10 @@ func groupConvLoop[T kernel.Float](c groupConv, p part, n kernel.ConvRows) func(
 // groupJob is the work of one call.
 type groupJob[T kernel.Float] struct {
 	groupConv
-	part    part
-	n       kernel.ConvRows
-	y       []T
-	x       [][]T
-	patches [][]T // for each part of the work, see productTerm
+	part part
+	n    kernel.ConvRows
+	y    []T
+	x    [][]T
 }
 
 // products reports whether a group has so many channels that a product with the patches of an image pays.
@@ -89,8 +101,14 @@ func (c groupConv) products() bool {
 	return c.out/c.Groups >= few && c.taps() >= few
 }
 
+// area is the number of elements of a filter in a channel.
+func (c groupConv) area() int { return c.filter[0] * c.filter[1] }
+
 // taps is the number of elements of a filter.
-func (c groupConv) taps() int { return c.in / c.Groups * c.filter[0] * c.filter[1] }
+func (c groupConv) taps() int { return c.in / c.Groups * c.area() }
+
+// spots is the number of places of a result.
+func (c groupConv) spots() int { return c.places[0] * c.places[1] }
 
 // units is the number of results, each with its groups.
 func (j *groupJob[T]) units() int {
@@ -101,11 +119,7 @@ func (j *groupJob[T]) run(y []T, x [][]T) error {
 	clear(y)
 	j.y, j.x = y, x
 	work := max(j.n.X, j.n.W, j.n.Y) * size(j.shape(results)) * j.taps()
-	parts := kernel.Parts(j.units(), work, stackWork)
-	for j.products() && len(j.patches) < parts {
-		j.patches = append(j.patches, make([]T, j.taps()*j.places[0]*j.places[1]))
-	}
-	kernel.Share(parts, kernel.Nanoseconds(work), j)
+	kernel.Share(kernel.Parts(j.units(), work, stackWork), kernel.Nanoseconds(work), j)
 	return nil
 }
 
@@ -114,13 +128,19 @@ func (j *groupJob[T]) Run(part, parts int) {
 	units, terms, from := j.units(), max(j.n.X, j.n.W, j.n.Y), inputsOf[j.part]
 	xs, ws, ys := size(j.shape(images)), size(j.shape(filters)), size(j.shape(results))
 	each := terms * j.Groups / units
+	var patches []T
+	if j.products() {
+		rooms := roomsOf[T]()
+		patches = rooms.take(j.taps() * j.spots())
+		defer rooms.put(patches)
+	}
 	for u := units * part / parts; u < units*(part+1)/parts; u++ {
 		for r := u / j.Groups * each; r < (u/j.Groups+1)*each; r++ {
 			var operands [3][]T
 			operands[j.part], operands[from[0]], operands[from[1]] = j.y, j.x[0], j.x[1]
 			image, filter, result := operands[images][r*j.n.X/terms*xs:], operands[filters][r*j.n.W/terms*ws:], operands[results][r*j.n.Y/terms*ys:]
 			if j.products() {
-				productTerm(j.groupConv, j.part, u%j.Groups, j.patches[part], image, filter, result)
+				productTerm(j.groupConv, j.part, u%j.Groups, patches, image, filter, result)
 			} else {
 				convTerm(j.groupConv, j.part, u%j.Groups, image, filter, result)
 			}
@@ -128,9 +148,46 @@ func (j *groupJob[T]) Run(part, parts int) {
 	}
 }
 
+// rooms keeps arrays for patches, as many as there were at one time: all convolutions of all programs together have one for each thread.
+type rooms[T kernel.Float] struct {
+	mu   sync.Mutex
+	free [][]T // not in use
+}
+
+var (
+	rooms32 rooms[float32]
+	rooms64 rooms[float64]
+)
+
+func roomsOf[T kernel.Float]() *rooms[T] {
+	if r, ok := any(&rooms32).(*rooms[T]); ok {
+		return r
+	}
+	return any(&rooms64).(*rooms[T])
+}
+
+// take returns an array of n numbers. An array that is too small is replaced.
+func (r *rooms[T]) take(n int) []T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := len(r.free) - 1; last >= 0 {
+		v := r.free[last]
+		if r.free = r.free[:last]; cap(v) >= n {
+			return v[:n]
+		}
+	}
+	return make([]T, n)
+}
+
+func (r *rooms[T]) put(v []T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free = append(r.free, v)
+}
+
 // productTerm is convTerm by a product of the filters [Out,K] and the patches [K,places] of the group's channels.
 func productTerm[T kernel.Float](c groupConv, p part, group int, patches, x, w, y []T) {
-	out, k, n := c.out/c.Groups, c.taps(), c.places[0]*c.places[1]
+	out, k, n := c.out/c.Groups, c.taps(), c.spots()
 	x, w, y = x[group*c.in/c.Groups*c.height*c.width:], w[group*out*k:], y[group*out*n:]
 	switch p {
 	case results:
@@ -150,9 +207,9 @@ func movePatches[T kernel.Float](c groupConv, fold bool, patches, x []T) {
 	if !fold {
 		clear(patches)
 	}
-	n := c.places[0] * c.places[1]
+	n := c.spots()
 	for tap := range c.taps() {
-		channel, ky, kx := tap/(c.filter[0]*c.filter[1]), tap/c.filter[1]%c.filter[0], tap%c.filter[1]
+		channel, ky, kx := tap/c.area(), tap/c.filter[1]%c.filter[0], tap%c.filter[1]
 		c.eachRow(ky, kx, func(to, from, count, step int) {
 			own, image := patches[tap*n+to:tap*n+to+count], x[channel*c.height*c.width+from:]
 			switch {

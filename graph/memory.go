@@ -42,12 +42,15 @@ func exactly(n int64) string {
 func Bytes(n int64) string {
 	unit, units := 0, []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	v := float64(n)
-	for v >= 1000 && unit < len(units)-1 {
+	for v >= 999.5 && unit < len(units)-1 {
 		v /= 1024
 		unit++
 	}
 	if unit == 0 {
 		return fmt.Sprintf("%d bytes", n)
+	}
+	if v >= 999.5 {
+		return fmt.Sprintf("%.0f %s", v, units[unit])
 	}
 	return fmt.Sprintf("%.3g %s", v, units[unit])
 }

@@ -51,8 +51,10 @@ func TestTile(t *testing.T) {
 	if !errors.As(err, &m) || m.Need != 110 || err.Error() != "a step needs 110 bytes, more than the limit of 109 bytes" {
 		t.Errorf("error %v", err)
 	}
-	if got := graph.Bytes(3 << 30); got != "3 GiB" {
-		t.Errorf("3<<30 bytes are %s", got)
+	for n, want := range map[int64]string{3 << 30: "3 GiB", 999: "999 bytes", 1_023_700: "0.976 MiB", 2000 << 40: "2000 TiB"} {
+		if got := graph.Bytes(n); got != want {
+			t.Errorf("%d bytes are %s, expected %s", n, got, want)
+		}
 	}
 }
 

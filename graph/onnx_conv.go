@@ -7,114 +7,83 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// patchPlan says which pixel of an image each element of a filter covers at each place.
-type patchPlan struct {
-	in, height, width int    // channels, rows and columns of an image
-	filter, places    [2]int // rows and columns of a filter and of a result
-	stride, dilation  [2]int // for rows and columns
-	before            [2]int // zeros around the image
-}
-
-func (p patchPlan) taps() int  { return p.filter[0] * p.filter[1] }
-func (p patchPlan) spots() int { return p.places[0] * p.places[1] }
-
 // pixel returns the pixel under element tap of a filter at a place; the number of pixels if that is outside of the image.
-func (p patchPlan) pixel(tap, spot int) int {
-	y := spot/p.places[1]*p.stride[0] + tap/p.filter[1]*p.dilation[0] - p.before[0]
-	x := spot%p.places[1]*p.stride[1] + tap%p.filter[1]*p.dilation[1] - p.before[1]
-	if y < 0 || y >= p.height || x < 0 || x >= p.width {
-		return p.height * p.width
+func (c groupConv) pixel(tap, spot int) int {
+	y := spot/c.places[1]*c.Stride[0] + tap/c.filter[1]*c.Dilation[0] - c.Before[0]
+	x := spot%c.places[1]*c.Stride[1] + tap%c.filter[1]*c.Dilation[1] - c.Before[1]
+	if y < 0 || y >= c.height || x < 0 || x >= c.width {
+		return c.height * c.width
 	}
-	return y*p.width + x
+	return y*c.width + x
 }
 
 // patches returns the patches [N,In·taps,spots] of images x [N,In,Height,Width].
-func (p patchPlan) patches(w *ONNX, x ONNXValue) ONNXValue {
-	n, pixels, taps, spots := x.Shape[0], p.height*p.width, p.taps(), p.spots()
+func (c groupConv) patches(w *ONNX, x ONNXValue) ONNXValue {
+	n, pixels, taps, spots := x.Shape[0], c.height*c.width, c.area(), c.spots()
 	at := make([]int, taps*spots)
 	for i := range at {
-		at[i] = p.pixel(i/spots, i%spots)
+		at[i] = c.pixel(i/spots, i%spots)
 	}
-	x = w.Reshape(x, n, Extent{Fixed: p.in}, Extent{Fixed: pixels})
+	x = w.Reshape(x, n, Extent{Fixed: c.in}, Extent{Fixed: pixels})
 	y := w.Node("Gather", attr("axis", 2), w.padded(x, 2, 0, 1), w.places(at, taps*spots))
-	return w.Reshape(ONNXValue{y, []Extent{n, {Fixed: p.in}, {Fixed: taps * spots}}}, n, Extent{Fixed: p.in * taps}, Extent{Fixed: spots})
+	return w.Reshape(ONNXValue{y, []Extent{n, {Fixed: c.in}, {Fixed: taps * spots}}}, n, Extent{Fixed: c.in * taps}, Extent{Fixed: spots})
 }
 
 // fold adds patches y [N,In·taps,spots] up where they were: [N,In,Height,Width].
-func (p patchPlan) fold(w *ONNX, y ONNXValue) ONNXValue {
-	n, pixels, taps, spots := y.Shape[0], p.height*p.width, p.taps(), p.spots()
+func (c groupConv) fold(w *ONNX, y ONNXValue) ONNXValue {
+	n, pixels, taps, spots := y.Shape[0], c.height*c.width, c.area(), c.spots()
 	at := slices.Repeat([]int{taps * spots}, taps*pixels) // the zero behind the elements
 	for i := range taps * spots {
-		if k := p.pixel(i/spots, i%spots); k < pixels {
+		if k := c.pixel(i/spots, i%spots); k < pixels {
 			at[i/spots*pixels+k] = i
 		}
 	}
-	y = w.Reshape(y, n, Extent{Fixed: p.in}, Extent{Fixed: taps * spots})
-	x := ONNXValue{w.Node("Gather", attr("axis", 2), w.padded(y, 2, 0, 1), w.places(at, taps*pixels)), []Extent{n, {Fixed: p.in}, {Fixed: taps * pixels}}}
-	x = w.sum(w.Reshape(x, n, Extent{Fixed: p.in}, Extent{Fixed: taps}, Extent{Fixed: pixels}), 2)
-	return w.Reshape(x, n, Extent{Fixed: p.in}, Extent{Fixed: p.height}, Extent{Fixed: p.width})
+	y = w.Reshape(y, n, Extent{Fixed: c.in}, Extent{Fixed: taps * spots})
+	x := ONNXValue{w.Node("Gather", attr("axis", 2), w.padded(y, 2, 0, 1), w.places(at, taps*pixels)), []Extent{n, {Fixed: c.in}, {Fixed: taps * pixels}}}
+	x = w.sum(w.Reshape(x, n, Extent{Fixed: c.in}, Extent{Fixed: taps}, Extent{Fixed: pixels}), 2)
+	return w.Reshape(x, n, Extent{Fixed: c.in}, Extent{Fixed: c.height}, Extent{Fixed: c.width})
 }
 
 // ONNX implements ONNXForm.
 func (r unfold) ONNX(w *ONNX, in []ONNXValue, _ []Extent) string {
+	c := general(plainConv{r.Conv})
 	if r.fold {
-		return planOf(r.Conv.In, plainConv{r.Conv}).fold(w, in[0]).Name
+		return c.fold(w, in[0]).Name
 	}
-	return planOf(r.Conv.In, plainConv{r.Conv}).patches(w, in[0]).Name
-}
-
-// planOf returns the plan of a convolution whose images have some channels.
-func planOf(channels int, c convolution) patchPlan {
-	p := patchPlan{in: channels, stride: [2]int{1, 1}, dilation: [2]int{1, 1}}
-	image, filter, result := c.shape(images), c.shape(filters), c.shape(results)
-	p.height, p.width, p.filter, p.places = image[1], image[2], [2]int(filter[2:]), [2]int(result[1:])
-	switch c := c.(type) {
-	case plainConv:
-		p.filter = [2]int{c.KernelHeight, c.KernelWidth}
-		p.stride, p.before = [2]int{c.Stride, c.Stride}, [2]int{c.Padding, c.Padding}
-	case groupConv:
-		p.stride, p.dilation, p.before = c.Stride, c.Dilation, c.Before
-	}
-	return p
+	return c.patches(w, in[0]).Name
 }
 
 // ONNX implements ONNXForm. In float32 the convolution is an operator of ONNX, and its transpose as well. Otherwise both, and the
 // derivative by the filters, are products of matrices with the patches of the images.
 func (r conv) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
-	groups, plain := 1, r.convolution
-	switch c := plain.(type) {
-	case groupConv:
-		groups = c.Groups
-	case plainConv:
-		if c.ChannelsLast && r.part != filters {
-			return w.Failf("filters with the channels last")
-		}
+	if c, ok := r.convolution.(plainConv); ok && c.ChannelsLast && r.part != filters {
+		return w.Failf("filters with the channels last")
 	}
-	p := planOf(r.shape(images)[0], plain)
+	c := general(r.convolution)
 	switch {
 	case r.part == filters:
-		return r.filterONNX(w, p, groups, in, out)
+		return r.filterONNX(w, c, in, out)
 	case r.stacked:
 		return w.Failf("a convolution with filters of each example")
 	case w.dt == tensor.Float32:
-		return p.operator(w, r.part, groups, in, out)
+		return c.operator(w, r.part, in, out)
 	}
-	return p.product(w, r.part, groups, r.shape(results)[0], in, out)
+	return c.product(w, r.part, in, out)
 }
 
 // operator writes the convolution as an operator of ONNX.
-func (p patchPlan) operator(w *ONNX, of part, groups int, in []ONNXValue, out []Extent) string {
+func (c groupConv) operator(w *ONNX, of part, in []ONNXValue, out []Extent) string {
 	after, extra := [2]int{}, [2]int{}
-	for d, full := range [2]int{p.height, p.width} {
-		reach := (p.places[d]-1)*p.stride[d] + p.dilation[d]*(p.filter[d]-1) + 1
-		after[d] = max(0, reach-full-p.before[d])
-		extra[d] = max(0, full+p.before[d]-reach)
+	for d, full := range [2]int{c.height, c.width} {
+		reach := (c.places[d]-1)*c.Stride[d] + c.Dilation[d]*(c.filter[d]-1) + 1
+		after[d] = max(0, reach-full-c.Before[d])
+		extra[d] = max(0, full+c.Before[d]-reach)
 	}
-	attrs := []onnxfile.Attr{{Name: "dilations", Value: p.dilation[:]}, {Name: "group", Value: groups}, {Name: "kernel_shape", Value: p.filter[:]}}
+	attrs := []onnxfile.Attr{{Name: "dilations", Value: c.Dilation[:]}, {Name: "group", Value: c.Groups}, {Name: "kernel_shape", Value: c.filter[:]}}
 	if of == images {
 		attrs = append(attrs, onnxfile.Attr{Name: "output_padding", Value: extra[:]})
 	}
-	attrs = append(attrs, onnxfile.Attr{Name: "pads", Value: []int{p.before[0], p.before[1], after[0], after[1]}}, onnxfile.Attr{Name: "strides", Value: p.stride[:]})
+	attrs = append(attrs, onnxfile.Attr{Name: "pads", Value: []int{c.Before[0], c.Before[1], after[0], after[1]}}, onnxfile.Attr{Name: "strides", Value: c.Stride[:]})
 	if of == images {
 		return w.Node("ConvTranspose", attrs, in[0].Name, in[1].Name)
 	}
@@ -122,24 +91,24 @@ func (p patchPlan) operator(w *ONNX, of part, groups int, in []ONNXValue, out []
 }
 
 // product writes the convolution as a product of matrices, one for each group.
-func (p patchPlan) product(w *ONNX, of part, groups, results int, in []ONNXValue, out []Extent) string {
-	n, taps, spots := in[0].Shape[0], p.in/groups*p.taps(), p.spots()
-	g := Extent{Fixed: groups}
-	filters := w.Reshape(in[1], g, Extent{Fixed: results / groups}, Extent{Fixed: taps})
+func (c groupConv) product(w *ONNX, of part, in []ONNXValue, out []Extent) string {
+	n, taps, spots := in[0].Shape[0], c.taps(), c.spots()
+	g := Extent{Fixed: c.Groups}
+	filters := w.Reshape(in[1], g, Extent{Fixed: c.out / c.Groups}, Extent{Fixed: taps})
 	if of == images {
-		y := w.Reshape(in[0], n, g, Extent{Fixed: results / groups}, Extent{Fixed: spots})
+		y := w.Reshape(in[0], n, g, Extent{Fixed: c.out / c.Groups}, Extent{Fixed: spots})
 		x := w.matMul(filters, y, true, false)
-		return p.fold(w, w.Reshape(x, n, Extent{Fixed: groups * taps}, Extent{Fixed: spots})).Name
+		return c.fold(w, w.Reshape(x, n, Extent{Fixed: c.Groups * taps}, Extent{Fixed: spots})).Name
 	}
-	x := w.Reshape(p.patches(w, in[0]), n, g, Extent{Fixed: taps}, Extent{Fixed: spots})
+	x := w.Reshape(c.patches(w, in[0]), n, g, Extent{Fixed: taps}, Extent{Fixed: spots})
 	return w.Reshape(w.matMul(filters, x, false, false), out...).Name
 }
 
 // filterONNX writes the derivative by the filters: products of the patches of images with results, one for each term, or their sum.
-func (r conv) filterONNX(w *ONNX, p patchPlan, groups int, in []ONNXValue, out []Extent) string {
-	outs, taps := r.shape(results)[0]/groups, p.in/groups*p.taps()
-	g, spots := Extent{Fixed: groups}, Extent{Fixed: p.spots()}
-	x := p.patches(w, in[0])
+func (r conv) filterONNX(w *ONNX, c groupConv, in []ONNXValue, out []Extent) string {
+	outs, taps := c.out/c.Groups, c.taps()
+	g, spots := Extent{Fixed: c.Groups}, Extent{Fixed: c.spots()}
+	x := c.patches(w, in[0])
 	images, terms := in[0].Shape[0], in[1].Shape[0]
 	if r.rows.Y%r.rows.X != 0 {
 		return w.Failf("a convolution of several images for each result")
@@ -148,8 +117,8 @@ func (r conv) filterONNX(w *ONNX, p patchPlan, groups int, in []ONNXValue, out [
 	x = w.Reshape(x, images, Extent{Fixed: 1}, g, Extent{Fixed: taps}, spots)
 	y := w.Reshape(in[1], images, per, g, Extent{Fixed: outs}, spots)
 	z := w.matMul(y, x, false, true)
-	if c, ok := r.convolution.(plainConv); ok && c.ChannelsLast {
-		z = w.Reshape(z, terms, Extent{Fixed: outs}, Extent{Fixed: p.in}, Extent{Fixed: p.taps()})
+	if plain, ok := r.convolution.(plainConv); ok && plain.ChannelsLast {
+		z = w.Reshape(z, terms, Extent{Fixed: outs}, Extent{Fixed: c.in}, Extent{Fixed: c.area()})
 		z = w.Transpose(z, 0, 1, 3, 2)
 	}
 	if r.stacked {

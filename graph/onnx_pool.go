@@ -11,10 +11,10 @@ func (p pool) settings() []onnxfile.Attr {
 	return []onnxfile.Attr{{Name: "kernel_shape", Value: p.size[:]}, {Name: "strides", Value: p.stride[:]}}
 }
 
-// plan returns the windows in one image of some size as a plan of patches.
-func (p pool) plan(channels, height, width int) patchPlan {
+// plan returns the windows in one image of some size as patches of a convolution.
+func (p pool) plan(channels, height, width int) groupConv {
 	places := [2]int{(height-p.size[0])/p.stride[0] + 1, (width-p.size[1])/p.stride[1] + 1}
-	return patchPlan{in: channels, height: height, width: width, filter: p.size, places: places, stride: p.stride, dilation: [2]int{1, 1}}
+	return groupConv{ConvOptions: ConvOptions{Stride: p.stride}.complete(), in: channels, height: height, width: width, filter: p.size, places: places}
 }
 
 // ONNX implements ONNXForm. The element that is taken from another array, or put there, is the first largest of its window: the mask of
@@ -29,7 +29,7 @@ func (r maxPool) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 		return ""
 	}
 	p := r.plan(image[0], image[1], image[2])
-	windows := []Extent{x.Shape[0], {Fixed: p.in}, {Fixed: p.taps()}, {Fixed: p.spots()}}
+	windows := []Extent{x.Shape[0], {Fixed: p.in}, {Fixed: p.area()}, {Fixed: p.spots()}}
 	mask := w.firstLargest(w.Reshape(p.patches(w, x), windows...))
 	if !r.scatter {
 		taken := w.Node("Mul", nil, mask.Name, w.Reshape(p.patches(w, y), windows...).Name)
@@ -38,7 +38,7 @@ func (r maxPool) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	small := slices.Clone(windows)
 	small[2] = Extent{Fixed: 1}
 	spread := ONNXValue{w.Node("Mul", nil, mask.Name, w.Reshape(y, small...).Name), windows}
-	return p.fold(w, w.Reshape(spread, windows[0], Extent{Fixed: p.in * p.taps()}, windows[3])).Name
+	return p.fold(w, w.Reshape(spread, windows[0], Extent{Fixed: p.in * p.area()}, windows[3])).Name
 }
 
 // firstLargest returns 1 at the first largest element along axis 2 of x [·,·,T,·], and 0 elsewhere: an element that equals the
@@ -62,14 +62,14 @@ func (w *ONNX) firstLargest(x ONNXValue) ONNXValue {
 func (r averagePool) ONNX(w *ONNX, in []ONNXValue, out []Extent) string {
 	channels := w.fixed(in[0].Shape[1])[0]
 	p := r.plan(channels, r.height, r.width)
-	windows := []Extent{in[0].Shape[0], {Fixed: channels}, {Fixed: p.taps()}, {Fixed: p.spots()}}
+	windows := []Extent{in[0].Shape[0], {Fixed: channels}, {Fixed: p.area()}, {Fixed: p.spots()}}
 	small := slices.Clone(windows)
 	small[2] = Extent{Fixed: 1}
-	mean := affineONNX(1/float64(p.taps()), 0)
+	mean := affineONNX(1/float64(p.area()), 0)
 	if !r.spread {
 		y := w.sum(w.Reshape(p.patches(w, in[0]), windows...), 2)
 		return w.Reshape(ONNXValue{mean(w, y.Name), small}, out...).Name
 	}
 	y := w.Expand(ONNXValue{mean(w, w.Reshape(in[0], small...).Name), small}, windows...)
-	return p.fold(w, w.Reshape(y, windows[0], Extent{Fixed: channels * p.taps()}, windows[3])).Name
+	return p.fold(w, w.Reshape(y, windows[0], Extent{Fixed: channels * p.area()}, windows[3])).Name
 }

@@ -10,7 +10,7 @@ import (
 
 // Program computes chosen nodes of a graph, many times. Its order, its buffers and
 // its loops are fixed when it is compiled, so a run allocates nothing, except in
-// stock Gorgonia operations, which allocate in their own Do.
+// stock Gorgonia operations, which allocate in their own Do, and in functions of [Builder.Call].
 //
 // A Program is not safe for concurrent use; compile one for each goroutine.
 type Program struct {

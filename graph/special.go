@@ -22,12 +22,47 @@ func log1pONNX(w *ONNX, x string) string {
 	return w.Node("Add", nil, w.Node("Log", nil, u), w.Node("Div", nil, lost, u))
 }
 
-// LogPhi returns log Φ(x), where Φ is the distribution function of N(0,1). Its derivative is
-// φ/Φ = exp(−x²/2 − log Φ(x))/√2π.
+// LogPhi returns log Φ(x), where Φ is the distribution function of N(0,1). Its derivative is h = φ/Φ, whose derivative is −h(x + h).
+// All are computed in float64, because their terms cancel.
 func (b *Builder) LogPhi(x *Node) *Node {
-	return b.special("log phi", LogPhi, func(b *Builder, x, y, ct *Node) *Node {
-		return b.Mul(ct, b.Exp(b.Affine(b.Add(b.Scale(b.Square(x), 0.5), y), -1, -0.5*math.Log(2*math.Pi))))
+	return b.special("log phi", LogPhi, func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.hazard(x)) }, x)
+}
+
+// hazard returns φ(x)/Φ(x).
+func (b *Builder) hazard(x *Node) *Node {
+	return b.special("hazard", hazard, func(b *Builder, x, h, ct *Node) *Node {
+		return b.Mul(ct, b.special("slope of the hazard", hazardSlope, func(b *Builder, x, slope, ct *Node) *Node {
+			return b.Mul(ct, b.Neg(b.Add(b.Mul(slope, b.Add(x, b.Scale(b.hazard(x), 2))), b.hazard(x))))
+		}, x))
 	}, x)
+}
+
+// hazard returns φ(x)/Φ(x) of one number.
+func hazard(x float64) float64 {
+	if x > leastPhi {
+		return math.Exp(-0.5*x*x - LogPhi(x) - 0.5*math.Log(2*math.Pi))
+	}
+	return -x / (1 - phiSeries(x))
+}
+
+// hazardSlope returns the derivative of hazard.
+func hazardSlope(x float64) float64 {
+	if x > leastPhi {
+		h := hazard(x)
+		return -h * (x + h)
+	}
+	v := phiSeries(x)
+	return -x * x * v / ((1 - v) * (1 - v))
+}
+
+// leastPhi is where the asymptotic series begins.
+const leastPhi = -30
+
+// phiSeries returns v of Φ(x) = φ(x) (1 − v)/(−x), by the asymptotic series of Abramowitz and Stegun, 26.2.12, which has all digits
+// below leastPhi.
+func phiSeries(x float64) float64 {
+	u := 1 / (x * x)
+	return u * (1 - u*(3-u*(15-105*u)))
 }
 
 // LogPhi returns log Φ(x) of one number.
@@ -35,12 +70,10 @@ func LogPhi(x float64) float64 {
 	switch {
 	case x > 5:
 		return math.Log1p(-0.5 * math.Erfc(x/math.Sqrt2))
-	case x > -30:
+	case x > leastPhi:
 		return math.Log(0.5 * math.Erfc(-x/math.Sqrt2))
 	}
-	// The asymptotic series of Abramowitz and Stegun, 26.2.12, which has all digits here.
-	u := 1 / (x * x)
-	return -0.5*x*x - math.Log(-x) - 0.5*math.Log(2*math.Pi) + math.Log1p(-u*(1-u*(3-u*(15-105*u))))
+	return -0.5*x*x - math.Log(-x) - 0.5*math.Log(2*math.Pi) + math.Log1p(-phiSeries(x))
 }
 
 // LogGamma returns log Γ(x) for x > 0.

@@ -138,3 +138,26 @@ func TestLogPhi(t *testing.T) {
 		}
 	}
 }
+
+// TestLogPhiSlopes: far out the first two derivatives, in whose formulas large terms cancel, are those of the asymptotic series
+// −x (1 + u − 2u² + 10u³) and −1 + u − 6u² + 50u³ with u = 1/x².
+func TestLogPhiSlopes(t *testing.T) {
+	for dt, tolerance := range map[tensor.Dtype]float64{tensor.Float32: 1e-6, tensor.Float64: 1e-7} {
+		for _, x := range []float64{-29, -31, -3000, -1e4, -2e4} {
+			b := graph.NewBuilder(dt)
+			in := b.Param(graph.NewParam("x", []float64{x}, dt, 1))
+			slope := graph.Grad(b, b.Sum(b.LogPhi(in)), in)[0]
+			curve := graph.Grad(b, b.Sum(slope), in)[0]
+			got, err := graph.Evaluate(b, slope, curve)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := 1 / (x * x)
+			for i, want := range []float64{-x * (1 + u*(1-u*(2-u*10))), -1 + u*(1-u*(6-u*50))} {
+				if v := got[i][0]; !(math.Abs(v/want-1) <= tolerance) {
+					t.Errorf("%v: derivative %d at %g is %.15g, expected %.15g", dt, i+1, x, v, want)
+				}
+			}
+		}
+	}
+}

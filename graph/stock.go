@@ -14,6 +14,12 @@ type stock struct {
 	in []*Node // its operands
 }
 
+// isStock reports whether n holds an operation of Gorgonia's own.
+func isStock(n *Node) bool {
+	_, own := unwrap(n.Op())
+	return n.Op() != nil && !own
+}
+
 func newStock(n *Node, in []*Node) (stock, error) {
 	for _, a := range in {
 		if a.Dtype() != n.Dtype() {

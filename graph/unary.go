@@ -240,7 +240,7 @@ func stepONNX(w *ONNX, x string) string {
 // softplusONNX is max(x, 0) + log(1 + exp(−|x|)).
 func softplusONNX(w *ONNX, x string) string {
 	small := w.Node("Exp", nil, w.Node("Neg", nil, w.Node("Abs", nil, x)))
-	return w.Node("Add", nil, w.Node("Relu", nil, x), w.Node("Log", nil, w.Node("Add", nil, small, w.Number(1))))
+	return w.Node("Add", nil, w.Node("Relu", nil, x), log1pONNX(w, small))
 }
 
 // sigmoidONNX is an operator in float32. In float64 it is 1/(1 + e⁻ˣ): ONNX Runtime 1.30 joins x·Sigmoid(x) to an operator that it has

@@ -37,41 +37,21 @@ func (r unfold) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	return Loops{F32: unfoldLoop[float32](r, in[0][0]), F64: unfoldLoop[float64](r, in[0][0])}
 }
 
-// unfoldLoop handles one row of a patch's place at a time: y = i·stride + k − padding is
-// the row of the image under row k of the filter, at place i.
+// unfoldLoop handles one image at a time.
 func unfoldLoop[T kernel.Float](r unfold, images int) func(y []T, x [][]T) error {
-	oh, ow := r.OutHeight(), r.OutWidth()
-	kernelSize, plane := r.KernelHeight*r.KernelWidth, r.Height*r.Width
+	c := general(plainConv{r.Conv})
+	pixels, elements := c.in*c.height*c.width, c.taps()*c.spots()
 	return func(y []T, x [][]T) error {
-		clear(y)
-		for c := range images * r.In * kernelSize {
-			image, ky, kx := c/kernelSize*plane, c%kernelSize/r.KernelWidth, c%r.KernelWidth
-			for i := range oh {
-				row, at := i*r.Stride+ky-r.Padding, (c*oh+i)*ow
-				if row < 0 || row >= r.Height {
-					continue
-				}
-				from, to := r.span(kx)
-				for j := from; j < to; j++ {
-					k := image + row*r.Width + j*r.Stride + kx - r.Padding
-					if r.fold {
-						y[k] += x[0][at+j]
-					} else {
-						y[at+j] = x[0][k]
-					}
-				}
-			}
+		patches, from := y, x[0]
+		if r.fold {
+			clear(y)
+			patches, from = x[0], y
+		}
+		for i := range images {
+			movePatches(c, r.fold, patches[i*elements:(i+1)*elements], from[i*pixels:])
 		}
 		return nil
 	}
-}
-
-// span returns the places along a row at which column kx of the filter is over the
-// image.
-func (r unfold) span(kx int) (from, to int) {
-	from = max(0, (r.Padding-kx+r.Stride-1)/r.Stride)
-	to = min(r.OutWidth(), (r.Width-1+r.Padding-kx+r.Stride)/r.Stride)
-	return from, to
 }
 
 // Unfold returns the patches of images x [B,C,H,W] under a filter of size by size

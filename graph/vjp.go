@@ -50,6 +50,9 @@ func Grad(b *Builder, y *Node, wrt ...*Node) []*Node {
 // remains is the arithmetic of forward-mode differentiation.
 func JVP(b *Builder, outputs, wrt, tangents []*Node) []*Node {
 	products := make([]*Node, len(outputs))
+	if !checkTangents(b, wrt, tangents) {
+		return products
+	}
 	for i, y := range outputs {
 		if !b.usable("jvp", y) {
 			return products
@@ -58,6 +61,24 @@ func JVP(b *Builder, outputs, wrt, tangents []*Node) []*Node {
 		products[i] = VJP(b, VJP(b, []*Node{y}, []*Node{u}, wrt), tangents, []*Node{u})[0]
 	}
 	return products
+}
+
+// checkTangents reports whether there is a tangent of its shape for each node.
+func checkTangents(b *Builder, wrt, tangents []*Node) bool {
+	if len(wrt) != len(tangents) {
+		b.Failf("graph: jvp: %d nodes, %d tangents", len(wrt), len(tangents))
+		return false
+	}
+	for i, t := range tangents {
+		if !b.usable("jvp", wrt[i], t) {
+			return false
+		}
+		if !slices.Equal(t.Shape(), wrt[i].Shape()) {
+			b.Failf("graph: jvp: node %d has shape %v, its tangent %v", i, wrt[i].Shape(), t.Shape())
+			return false
+		}
+	}
+	return true
 }
 
 // placeholder stands for a cotangent of y that is differentiated away again.

@@ -243,10 +243,10 @@ func TestVJPErrors(t *testing.T) {
 		}, "nil"},
 		{"jvp of fewer tangents", func(b *builder, x, y *node) []*node {
 			return graph.JVP(b, []*node{y}, []*node{x, b.Square(x)}, []*node{x})
-		}, "2 "},
+		}, "jvp: 2 nodes, 1 tangents"},
 		{"jvp of another shape", func(b *builder, x, y *node) []*node {
 			return graph.JVP(b, []*node{y}, []*node{x}, []*node{y})
-		}, "shape"},
+		}, "jvp: node 0 has shape (3), its tangent (3, 1)"},
 	}
 	for _, c := range table {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func NewBatchedWithin(what string, size int, limit int64, write func(size int) (
 	if err != nil {
 		return nil, err
 	}
-	f.Limit(limit)
+	f.Limit(limit - p.Beside)
 	return f, nil
 }
 

@@ -2,7 +2,6 @@ package jacobian
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -59,7 +58,7 @@ func (f *Directional) Directions() int { return f.k }
 // visit's to keep. It ends with visit's error, or ctx's.
 func (f *Directional) Each(ctx context.Context, x *tensor.Dense, visit func(first int, mean, along []float64) error) error {
 	if x.Dims() < 2 || slices.Min(x.Shape()) == 0 {
-		return errors.New("0 inputs, expected [N,…], N ≥ 1")
+		return fmt.Errorf("inputs of shape %v, expected [N,…], N ≥ 1", x.Shape())
 	}
 	return f.f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
 		return visit(first, graph.Floats(out[0])[:n*f.c], graph.Floats(out[1])[:n*f.c*f.k])

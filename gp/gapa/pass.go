@@ -2,7 +2,6 @@ package gapa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -79,7 +78,7 @@ func nothing(*graph.Builder, *graph.Node) []*graph.Node { return nil }
 // there are, and the values of all nodes, which later batches overwrite.
 func (p *pass) each(ctx context.Context, x *tensor.Dense, visit func(first, n int, out []*tensor.Dense) error) error {
 	if x.Dims() < 2 || slices.Min(x.Shape()) == 0 {
-		return errors.New("0 inputs, expected [N,…], N ≥ 1")
+		return fmt.Errorf("inputs of shape %v, expected [N,…], N ≥ 1", x.Shape())
 	}
 	return p.f.Each(ctx, x, visit)
 }

@@ -75,7 +75,7 @@ func batched(what string, inputs int, limit int64, write func(size int) (graph.P
 		return nil, 0, err
 	}
 	if f, err = graph.NewBatched(p.Builder, p.X, p.Outputs...); err == nil && limit > 0 {
-		f.Limit(limit)
+		f.Limit(limit - p.Beside)
 	}
 	return f, size, err
 }

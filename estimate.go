@@ -25,8 +25,10 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	if err != nil {
 		return err
 	}
-	judges := min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges)
-	usual, judging := share*float64(min(p.Train.N(), usualRows)), share*float64(judges)
+	usual, judging := share*float64(min(p.Train.N(), usualRows)), share*float64(min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges))
+	if rows.given {
+		judging = float64(rows.judge.N())
+	}
 	predicted := usual + judging + float64(gp.EngineInputs(cost.RowBytes)) // the engine runs once at first
 	if p.Tempered && m.Task.Classifies() {                                 // see fitTemperature
 		predicted += min(float64(p.Validation.N()), float64(mostJudges(share)))

@@ -2,11 +2,10 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
 )
 
 // features are what a model remembers of the part of its network whose weights stay certain.
@@ -68,10 +68,18 @@ func (m *Model) open(path string, cut *frozen.Cut) error {
 		return err
 	}
 	memory, err := frozen.Open(path, cut, form)
-	if err == nil {
-		err = m.remember(&features{at: cut.Place(), memory: memory})
+	if err != nil {
+		return err
 	}
-	return err
+	before := m.features
+	if err := m.remember(&features{at: cut.Place(), memory: memory}); err != nil {
+		m.features = before
+		return errors.Join(err, memory.Close())
+	}
+	if before != nil {
+		return before.memory.Close()
+	}
+	return nil
 }
 
 // remember gives the model and its posterior, if it has a cut, a memory of features.
@@ -131,18 +139,24 @@ type FeaturePlan struct {
 
 // PlanFeatures returns what the features of the rows of a set take. The model needs a file of features.
 func (m *Model) PlanFeatures(set *data.Set, run gp.Run) (FeaturePlan, error) {
-	cut, err := m.cut()
-	if err != nil {
-		return FeaturePlan{}, err
-	}
-	if cut == nil {
-		return FeaturePlan{}, settings.Errorf("a model without features, expected MakeFeatures or UseFeatures before")
-	}
-	x, err := m.Task.Inputs.Apply(set.X, m.Dtype())
+	cut, x, err := m.ahead(set)
 	if err != nil {
 		return FeaturePlan{}, err
 	}
 	return planFeatures(cut, x, run)
+}
+
+// ahead returns the cut, and the inputs of a set in the units of the network.
+func (m *Model) ahead(set *data.Set) (*frozen.Cut, *tensor.Dense, error) {
+	cut, err := m.cut()
+	if err != nil {
+		return nil, nil, err
+	}
+	if cut == nil {
+		return nil, nil, settings.Errorf("a model without features, expected MakeFeatures or UseFeatures before")
+	}
+	x, err := m.Task.Inputs.Apply(set.X, m.Dtype())
+	return cut, x, err
 }
 
 // planFeatures returns what the features of inputs in the units of the network take.
@@ -161,14 +175,7 @@ func planFeatures(cut *frozen.Cut, x *tensor.Dense, r gp.Run) (FeaturePlan, erro
 // the file keeps those that were computed.
 func (m *Model) ComputeFeatures(ctx context.Context, set *data.Set, run gp.Run) (err error) {
 	defer explain("features", &err)
-	cut, err := m.cut()
-	if err != nil {
-		return err
-	}
-	if cut == nil {
-		return settings.Errorf("a model without features, expected MakeFeatures or UseFeatures before")
-	}
-	x, err := m.Task.Inputs.Apply(set.X, m.Dtype())
+	cut, x, err := m.ahead(set)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type FitOptions struct {
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has used. With nil, rows held
 	// out judge. If the training of the network has held out the same rows, and these are 1,000 rows or more, one
 	// half judges and the other half chooses the prior standard deviation. Otherwise all rows held out do both. If
-	// no rows are held out, training rows judge. 2,000 rows judge at most; for a network with slow predictions they
+	// no rows are held out, training rows judge. Of rows that are not given here 2,000 judge at most; for a network with slow predictions they
 	// may be 500. The verdict says whether the fit has used its rows, or the network may have been trained on them.
 	Judge *data.Set
 	// Law is the law of the residuals of a regression with Gaussian noise: "gaussian" keeps the Gaussian,
@@ -197,7 +197,7 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	f.Record.Untouched = f.Record.Untouched && out.Laws == nil && out.Posterior.Temperature == 0
 	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
 	if rows.train != nil {
-		if e.Marks = marksOf(rows.train); m.Profile() == nil {
+		if e.Marks = marksOf(rows.train); e.Inputs == nil && out.Profile() == nil {
 			e.Inputs = rows.train.Profile()
 		}
 		unjudged := e

@@ -55,6 +55,7 @@ type search struct {
 	trials    int         // number of trials so far
 	stepFlops float64     // operations of a step
 	spent     float64     // operations of all trials
+	settled   bool        // twice the steps were tried, and were not better
 	best      *trial      // nil before the first trial
 }
 
@@ -105,7 +106,8 @@ func (s *search) choose(ctx context.Context) error {
 		}
 	}
 	for n := 2 * s.steps; n <= s.most && s.affordable(float64(n)); n *= 2 {
-		if better, err := s.try(ctx, n, s.best.o.Training.WeightDecay); err != nil || !better {
+		better, err := s.try(ctx, n, s.best.o.Training.WeightDecay)
+		if s.settled = err == nil && !better; err != nil || !better {
 			return err
 		}
 	}
@@ -235,10 +237,10 @@ func (t *training) falling(res *train.Result) []string {
 		return nil
 	}
 	if s := t.search; s != nil {
-		if n := s.best.o.Training.Iterations; n == s.most || !s.affordable(float64(2*n)) {
-			return []string{fmt.Sprintf("Twice the steps were better up to %d steps: more of them, the setting iterations, may be still better.", n)}
+		if s.settled {
+			return nil
 		}
-		return nil
+		return []string{fmt.Sprintf("The most steps for which there was time, %d, were the best: more of them, the setting iterations, may be still better.", s.best.o.Training.Iterations)}
 	}
 	if last := res.Iterations * 3 / 4; res.BestIteration > last {
 		before := math.Inf(1)

@@ -276,10 +276,10 @@ func TestFalling(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for steps, note := range map[int]bool{5000: false, 20000: false, 40000: true} {
-		s := &search{most: 40000, best: &trial{training: &training{o: TrainOptions{Training: Training{Iterations: steps}}}}}
-		if got := (&training{search: s}).falling(result(train.Finished)); (got != nil) != note {
-			t.Errorf("%d steps: %q", steps, got)
+	for _, settled := range []bool{true, false} { // whether twice the steps were tried
+		s := &search{settled: settled, best: &trial{training: &training{o: TrainOptions{Training: Training{Iterations: 5000}}}}}
+		if got := (&training{search: s}).falling(result(train.Finished)); (got == nil) != settled {
+			t.Errorf("settled %t: %q", settled, got)
 		}
 	}
 }

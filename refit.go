@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -38,9 +39,9 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 		maps.Copy(all, last.Settings)
 		maps.Copy(all, f.Record.Settings)
 		maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
-		f.Record.Settings = all
+		f.Record.Settings, e.Inputs = all, last.Inputs
 		if held == nil {
-			e.UsualSpread, e.Spreads, e.MAPLaws, e.MAPTemperature = last.UsualSpread, last.Spreads, last.MAPLaws, last.MAPTemperature
+			e.Marks, e.UsualSpread, e.Spreads, e.MAPLaws, e.MAPTemperature = last.Marks, last.UsualSpread, last.Spreads, last.MAPLaws, last.MAPTemperature
 		}
 	}
 	f.Record.Notes = append(f.Record.Notes, m.dropNotes()...)
@@ -48,7 +49,7 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 	if err == nil && held == nil {
 		out.Laws, out.Posterior.Temperature = m.Uncalibrated().Laws, m.Posterior.Temperature
 	}
-	return out, err
+	return out, cmp.Or(err, ctx.Err())
 }
 
 // refitting divides rows held out into rows that choose and rows that judge.

@@ -46,7 +46,7 @@ func TestRefitKeeps(t *testing.T) {
 	}
 	f := fit(t, m, set, FitOptions{Settings: &laplace.Settings{Structure: "diag"}})
 	again := refitted(t, f, heavy(1200, 2), nil)
-	if f.Laws == nil || !reflect.DeepEqual(again.Laws, f.Laws) || !reflect.DeepEqual(again.Alone().Laws, f.Alone().Laws) || again.spreads() == nil {
+	if f.Laws == nil || !reflect.DeepEqual(again.Laws, f.Laws) || !reflect.DeepEqual(again.Alone().Laws, f.Alone().Laws) || again.spreads() == nil || again.Profile() == nil || again.lastFit().Marks == nil {
 		t.Errorf("laws %v and %v of the network alone, before %v and %v; spreads %v", again.Laws, again.Alone().Laws, f.Laws, f.Alone().Laws, again.spreads())
 	}
 	chosen := refitted(t, f, heavy(1200, 2), heavy(100, 3))
@@ -64,6 +64,12 @@ func TestRefitKeeps(t *testing.T) {
 	c.Posterior = &warm
 	if got := refitted(t, c, thirds(200, 1), nil).Posterior.Temperature; got != 1.5 {
 		t.Errorf("temperature %g, before 1.5", got)
+	}
+	twice := fit(t, c, thirds(200, 1), FitOptions{Settings: &laplace.Settings{Structure: "diag"}})
+	for name, m := range map[string]*Model{"one fit": c, "two fits": twice, "a fit anew": refitted(t, c, thirds(200, 1), nil), "with rows held out": refitted(t, c, thirds(200, 1), thirds(100, 2))} {
+		if m.Profile() == nil {
+			t.Errorf("%s: the model of a network from elsewhere does not know its inputs", name)
+		}
 	}
 }
 

@@ -54,7 +54,8 @@ func (f found) need() error {
 // find finds the columns of a file at path.
 func (m *Model) find(path string, columns []string, images bool) (f found, err error) {
 	f.targets = m.targetsIn(path, columns, images)
-	f.missing = fmt.Errorf("%s: no column %s, the target; it has %q", path, quoted(m.Task.Targets()), columns[:min(20, len(columns))])
+	absent := slices.DeleteFunc(slices.Clone(m.Task.Targets()), func(name string) bool { return slices.Contains(columns, name) })
+	f.missing = fmt.Errorf("%s: no column %s, the target; it has %q", path, quoted(absent), columns[:min(20, len(columns))])
 	if m.Task.Inputs.Features == nil {
 		if !images {
 			err = fmt.Errorf("%s: expected inputs of shape %v, found the columns %q", path, m.Task.Inputs.Shape, columns[:min(20, len(columns))])

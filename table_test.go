@@ -110,7 +110,7 @@ func TestColumnsOfSeveralTargets(t *testing.T) {
 		}
 	}
 	_, err := m.Set(numberTable("t.csv", "a", "b", "y"), true)
-	oneLine(t, err, `t.csv: no column "y" or "z", the target; it has ["a" "b" "y"]`)
+	oneLine(t, err, `t.csv: no column "z", the target; it has ["a" "b" "y"]`)
 }
 
 // A table read from a file goes into the model that a set of it trained, images too.

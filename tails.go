@@ -27,11 +27,8 @@ func (m *Model) tailNotes(set *data.Set) (notes []string) {
 		return nil
 	}
 	y, c := graph.Floats(set.Y), m.Task.Size()
-	values := make([]float64, set.N())
 	for t, name := range m.Task.Targets() {
-		for i := range values {
-			values[i] = y[i*c+t]
-		}
+		values := columns(y, t, 1, c)
 		if reach := tailReach(values); reach > longTail {
 			notes = append(notes, fmt.Sprintf("The target %q has a long tail: a hundredth of its values lie %.3g times as far from the median as the middle half is wide (Gaussian: 1.7). "+
 				"They dominate the squared error and the noise: try %s.", name, reach, tailRemedies(values)))

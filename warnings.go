@@ -48,6 +48,9 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 		return nil, err
 	}
 	spread, c := m.spread(train), float64(m.Task.Size())
+	if spread == 0 {
+		return nil, nil // targets of one value have no scale
+	}
 	if !m.Task.Classifies() && loss > c*spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the mean: its root mean squared error is %.3g times the standard deviation of the targets. "+
 			"It is hardly trained, or works in other units than those of the data: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.",
@@ -161,7 +164,7 @@ func (m *Model) noiseWarnings(train gp.Examples, p judged, j jury) []string {
 		residual += z * z / float64(len(y))
 	}
 	switch {
-	case noise > spread:
+	case spread > 0 && noise > spread:
 		return []string{fmt.Sprintf("The noise's standard deviation is %.3g times that of the targets, which it should not exceed: fix it by the setting noise-std, or try hyper=grid or another method.",
 			math.Sqrt(noise/spread))}
 	case noise < hidden*residual:

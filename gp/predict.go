@@ -62,6 +62,17 @@ func (e *Engine) Each(ctx context.Context, x *tensor.Dense, rows int, f func(fir
 	if !slices.Equal(x.Shape()[1:], e.ask.Shape) {
 		return fmt.Errorf("inputs of shape %v, expected [N,…] with %v for each", x.Shape(), e.ask.Shape)
 	}
+	if e.ask.Marginal { // a posterior may have covariances all the same, of which there is room for fewer rows
+		one := make([]float64, e.width)
+		dense.Copy(one, x, 0)
+		f, err := e.formOf(ctx, one)
+		if err != nil {
+			return err
+		}
+		if !f.marginal {
+			rows = min(rows, PartRows(f.outputs*f.outputs))
+		}
+	}
 	var g Gaussian
 	in := make([]float64, 0, min(rows, x.Shape()[0])*e.width)
 	for first, n := 0, x.Shape()[0]; first < n; first += rows {

@@ -1,15 +1,14 @@
 package gp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/strictjson"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -92,13 +91,8 @@ type savedPart struct {
 
 // Header implements Saved.
 func (p savedPart) Header(v any) error {
-	d := json.NewDecoder(bytes.NewReader(p.header))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := strictjson.Decode(p.header, v); err != nil {
 		return fmt.Errorf("header of a part: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("header of a part: text after its end")
 	}
 	return nil
 }

@@ -43,36 +43,8 @@ func (a Affine) apply(mean, cov, probs []float64, marginal bool) {
 }
 
 // Scale returns p with its Gaussians changed.
-func Scale(p Posterior, by Affine) Posterior { return scaled{p, by} }
-
-// scaled is a posterior whose Gaussians are changed.
-type scaled struct {
-	Posterior
-	by Affine // how they are changed
-}
-
-// Compile implements Posterior.
-func (s scaled) Compile(r Request) (Compiled, error) {
-	c, err := s.Posterior.Compile(r)
-	if err != nil {
-		return nil, err
-	}
-	return compiledScaled{c, s.by}, nil
-}
-
-// compiledScaled is the Compiled of a scaled posterior.
-type compiledScaled struct {
-	Compiled
-	by Affine // how they are changed
-}
-
-// Predict implements Compiled.
-func (c compiledScaled) Predict(ctx context.Context, x []float64, g *Gaussian) error {
-	if err := c.Compiled.Predict(ctx, x, g); err != nil {
-		return err
-	}
-	c.by.apply(g.Mean, g.Cov, g.Probs, g.Marginal > 0)
-	return nil
+func Scale(p Posterior, by Affine) Posterior {
+	return changed{p, func(_ []float64, g *Gaussian) { by.apply(g.Mean, g.Cov, g.Probs, g.Marginal > 0) }}
 }
 
 // ScaledJoint is a JointPosterior whose joint Gaussians are changed.

@@ -14,6 +14,7 @@ const module = "github.com/go-valla/valla"
 var level = map[string]int{
 	"internal/kernel":              0,
 	"internal/atomicfile":          0,
+	"internal/strictjson":          0,
 	"internal/cputime":             0,
 	"internal/ram":                 0,
 	"internal/settings":            0,

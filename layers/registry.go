@@ -1,15 +1,14 @@
 package layers
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/go-valla/valla/internal/strictjson"
 )
 
 // registry finds the Go type for the kind that a JSON object states.
@@ -88,16 +87,8 @@ func (r registry[T]) unmarshal(data []byte) (T, error) {
 	return v, nil
 }
 
-// decodeStrict decodes a JSON value, all of it, and refuses fields that T has not.
-func decodeStrict[T any](data []byte) (T, error) {
-	var v T
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(&v)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows the value")
-		}
-	}
+// decodeStrict decodes a JSON value, see [strictjson.Decode].
+func decodeStrict[T any](data []byte) (v T, err error) {
+	err = strictjson.Decode(data, &v)
 	return v, err
 }

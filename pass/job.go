@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/strictjson"
 )
 
 // Task says what a pass does with the rows.
@@ -302,14 +303,11 @@ func writeJSON(path string, v any) error {
 
 // readJSON reads the JSON document at path into v. Unknown keys are an error.
 func readJSON(path string, v any) error {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	d := json.NewDecoder(f)
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := strictjson.Decode(text, v); err != nil {
 		return fmt.Errorf("%s: expected a file of a pass: %w", path, err)
 	}
 	return nil

@@ -1,12 +1,12 @@
 package train
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 
+	"github.com/go-valla/valla/internal/strictjson"
 	"gorgonia.org/tensor"
 )
 
@@ -152,9 +152,7 @@ func decodeNumbers(text json.RawMessage, numbers any) error {
 		return nil
 	}
 	fresh := reflect.New(reflect.TypeOf(numbers).Elem())
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(fresh.Interface()); err != nil {
+	if err := strictjson.Decode(text, fresh.Interface()); err != nil {
 		return fmt.Errorf("%w: numbers of the objective's state: %w", ErrCheckpoint, err)
 	}
 	reflect.ValueOf(numbers).Elem().Set(fresh.Elem())

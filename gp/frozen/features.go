@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"gorgonia.org/tensor"
 )
 
 // together is the number of rows that the front computes at a time, as predictions of large networks do. A few hundred rows
@@ -97,18 +96,20 @@ func (c *Cut) check(x *tensor.Dense) error {
 
 // recall copies the features that the memory has to out. It returns the numbers of the other rows, and the keys of all.
 func (c *Cut) recall(x, out *tensor.Dense) (missing []int, keys []key, err error) {
-	n, h, remembers := x.Shape()[0], newHasher(c.dt), c.Memory.remembers()
+	n, h, remembers, v := x.Shape()[0], newHasher(c.dt), c.Memory.remembers(), make([]float64, c.Width())
 	for i := range n {
 		if !remembers {
 			missing = append(missing, i)
 			continue
 		}
 		k := h.row(x, i)
-		found, err := c.Memory.read(k, out, i)
+		found, err := c.Memory.copyTo(k, v)
 		if err != nil {
 			return nil, nil, err
 		}
-		if keys = append(keys, k); !found {
+		if keys = append(keys, k); found {
+			dense.Put(out, i, graph.Convert(dense.Of(v, 1, len(v)), c.dt), 0, 1)
+		} else {
 			missing = append(missing, i)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"os"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/raw"
+	"github.com/go-valla/valla/internal/strictjson"
+	"gorgonia.org/tensor"
 )
 
 // A file of features begins with one line of JSON, a [Header], which spaces fill up to headerBytes bytes. A record for each
@@ -73,9 +73,7 @@ func header(r io.ReaderAt, path string) (h Header, err error) {
 	if n < headerBytes || !ok || !bytes.HasPrefix(line, []byte(`{"format":"valla features `)) {
 		return h, fmt.Errorf("%s: no file of features, expected one that valla features has written", path)
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&h); err != nil {
+	if err := strictjson.Decode(line, &h); err != nil {
 		return h, fmt.Errorf("%s: header: %w", path, err)
 	}
 	if h.Format != fileFormat {

@@ -61,15 +61,3 @@ func decode(v []float64, from []byte, dt tensor.Dtype) {
 		}
 	}
 }
-
-// set writes numbers to row i of dst [N,…].
-func set(dst *tensor.Dense, i int, v []float64) {
-	if dst.Dtype() == tensor.Float64 {
-		copy(dst.Float64s()[i*len(v):], v)
-		return
-	}
-	row := dst.Float32s()[i*len(v):]
-	for k, x := range v {
-		row[k] = float32(x)
-	}
-}

@@ -88,18 +88,7 @@ func (m *Memory) Missing(c *Cut, x *tensor.Dense) int {
 	return n
 }
 
-// read writes the features of a row to row i of dst, and returns whether there are any.
-func (m *Memory) read(k key, dst *tensor.Dense, i int) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	ok, err := m.find(k)
-	if ok {
-		set(dst, i, m.row)
-	}
-	return ok, err
-}
-
-// copyTo is read for numbers.
+// copyTo writes the features of a row to v, and returns whether there are any.
 func (m *Memory) copyTo(k key, v []float64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,6 @@
 package gptest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/strictjson"
 	"gorgonia.org/tensor"
 )
 
@@ -54,9 +54,7 @@ func (s *Saved) Names() []string { return slices.Sorted(maps.Keys(s.Arrays)) }
 
 // Header implements gp.Saved.
 func (s *Saved) Header(v any) error {
-	d := json.NewDecoder(bytes.NewReader(s.JSON))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := strictjson.Decode(s.JSON, v); err != nil {
 		return fmt.Errorf("gptest: header: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -15,10 +16,7 @@ func Passes(ctx context.Context, q gp.Summed, l likelihood.Likelihood, e gp.Exam
 	all := map[string][]float64{}
 	var last gp.Sums
 	for first := 0; first < e.N(); first += size {
-		var rows []int
-		for i := first; i < min(first+size, e.N()); i++ {
-			rows = append(rows, i)
-		}
+		rows := dense.UpTo(first, min(size, e.N()-first))
 		s, err := q.Sums(l, gp.Run{})
 		if err == nil {
 			err = s.Add(ctx, e.Rows(rows))

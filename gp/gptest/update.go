@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -53,11 +54,7 @@ func update(ctx context.Context, q gp.Updater, more gp.Problem) (u gp.Stored, er
 // later is a problem with validation rows for training examples, and the noise of the fit.
 func (t *trial) later(from, to int) gp.Problem {
 	p := t.Problem.Problem
-	var rows []int
-	for i := from; i < to; i++ {
-		rows = append(rows, i)
-	}
-	p.Train, p.Validation = p.Validation.Rows(rows), nil
+	p.Train, p.Validation = p.Validation.Rows(dense.UpTo(from, to-from)), nil
 	p.Likelihood = t.learned()
 	return p
 }

@@ -5,10 +5,10 @@
 package law
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
+
+	"github.com/go-valla/valla/internal/strictjson"
 )
 
 // The families of a [Law].
@@ -48,9 +48,7 @@ func Normal() Law { return Law{Family: Gaussian, Scale: 1} }
 func (l *Law) UnmarshalJSON(text []byte) error {
 	type plain Law
 	var p plain
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	if err := strictjson.Decode(text, &p); err != nil {
 		return err
 	}
 	read := Law(p)

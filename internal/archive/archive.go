@@ -6,7 +6,6 @@ package archive
 
 import (
 	"archive/zip"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/strictjson"
 	"gorgonia.org/tensor"
 )
 
@@ -157,9 +157,7 @@ func (a *Reader) Text(member string) ([]byte, error) {
 // Decode decodes the JSON document text into the value that v points to. A key for which
 // that has no field is an error. Errors name member.
 func Decode(member string, text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := strictjson.Decode(text, v); err != nil {
 		return Errorf(member, "%w", err)
 	}
 	return nil

@@ -125,12 +125,16 @@ func fill(f *os.File, perm os.FileMode, write func(w io.Writer) error) error {
 }
 
 // syncDir makes a renaming in dir durable. Windows and some file systems cannot synchronise
-// a folder. That is no error, because the file itself is complete all the same.
+// a folder, and a folder that may be written need not be one that may be read. That is no error, because the file itself is complete
+// all the same.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

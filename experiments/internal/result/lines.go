@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"github.com/go-valla/valla/internal/strictjson"
 )
 
 // WriteLines writes cells in the compact form in which results are published: a line of JSON
@@ -70,7 +72,7 @@ func ReadLines(name string, r io.Reader) ([]*Cell, error) {
 	line := 1
 	for ; s.Scan(); line++ {
 		c := &Cell{}
-		err := decode(s.Bytes(), c)
+		err := strictjson.Decode(s.Bytes(), c)
 		if err == nil && (c.Experiment == "" || c.Data == "" || c.Row == "") {
 			err = errors.New("a cell without experiment, data set or row")
 		}

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/internal/strictjson"
 )
 
 // ErrDamaged is wrapped by errors about a file that is there and holds no result, such as one
@@ -237,19 +237,8 @@ func ReadJSON(path string, v any) error {
 	if len(text) > maxSize {
 		return fmt.Errorf("result: %s: %w: more than %d bytes", path, ErrDamaged, maxSize)
 	}
-	if err := decode(text, v); err != nil {
+	if err := strictjson.Decode(text, v); err != nil {
 		return fmt.Errorf("result: %s: %w: %w", path, ErrDamaged, err)
 	}
 	return nil
-}
-
-// decode reads a text of one JSON document without unknown keys into v.
-func decode(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if _, end := d.Token(); err == nil && end != io.EOF {
-		err = errors.New("more than one document")
-	}
-	return err
 }

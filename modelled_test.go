@@ -181,10 +181,11 @@ func TestModelledRefusals(t *testing.T) {
 	}
 	set := modelledProblems[2].set(50, 1)
 	for name, want := range map[string]string{
-		"softmax":              "the likelihood softmax of a regression",
-		"censored":             "1 columns of targets for the likelihood censored, expected 2 for each target",
-		"poisson exposure":     "1 columns of targets for the likelihood poisson, expected 2",
-		"heteroscedastic nu=3": "1 columns of targets",
+		"softmax":                              "the likelihood softmax of a regression",
+		"censored":                             "1 columns of targets for the likelihood censored, expected 2 for each target",
+		"poisson exposure":                     "1 columns of targets for the likelihood poisson, expected 2",
+		"heteroscedastic nu=3":                 "nu 3 with Gaussian tails",
+		"heteroscedastic tails=student-t nu=3": "1 columns of targets",
 	} {
 		words := strings.Fields(name)
 		_, err := Train(t.Context(), set, modelled{name: words[0], settings: words[1:]}.options(t, "float64"))

@@ -55,6 +55,9 @@ func (f found) need() error {
 func (m *Model) find(path string, columns []string, images bool) (f found, err error) {
 	f.targets = m.targetsIn(path, columns, images)
 	absent := slices.DeleteFunc(slices.Clone(m.Task.Targets()), func(name string) bool { return slices.Contains(columns, name) })
+	if len(absent) == 0 { // columns of an array have no names of their own
+		absent = m.Task.Targets()
+	}
 	f.missing = fmt.Errorf("%s: no column %s, the target; it has %q", path, quoted(absent), columns[:min(20, len(columns))])
 	if m.Task.Inputs.Features == nil {
 		if !images {

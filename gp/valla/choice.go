@@ -123,7 +123,7 @@ func (n *natural) scan(ctx context.Context) error {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
 	if n.check.rests {
-		rows = scannedOutputs / n.outputs // which validations need, too
+		rows = max(1, scannedOutputs/n.outputs) // which validations need, too
 	}
 	few := n.check.some(rows)
 	_, robust, err := few.values(ctx, n, trials)
@@ -140,7 +140,8 @@ func (n *natural) scan(ctx context.Context) error {
 // exposures and scales count.
 func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likelihood, f *frame, e gp.Examples, weight float64) ([]float64, error) {
 	c, m := each.Width(0), f.m
-	t, block, y, w := make([]float64, m*m), make([]float64, c*c), graph.Floats(e.Y), e.Y.Shape()[1]
+	t, all, y, w := make([]float64, m*m), make([]float64, c), graph.Floats(e.Y), e.Y.Shape()[1]
+	room := make([]float64, 2*c)
 	err := each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
 		mean, v := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[2], rows)
 		f.whiten(v)
@@ -148,17 +149,27 @@ func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likeliho
 		lambda := make([]float64, len(v)/m)
 		k := len(lambda) / rows
 		for i := range rows {
-			likelihood.CurvatureOf(lik, block, y[(first+i)*w:(first+i+1)*w], mean[i*c:(i+1)*c])
+			curvatures(lik, all, room, y[(first+i)*w:(first+i+1)*w], mean[i*c:(i+1)*c])
 			for a := range k {
 				at := a
 				if places != nil {
 					at = int(places[i*k+a])
 				}
-				lambda[i*k+a] = weight * block[at*c+at]
+				lambda[i*k+a] = weight * all[at]
 			}
 		}
 		kernel.Add(t, t, weightedGram(nil, m, lambda, v))
 		return nil
 	})
 	return t, err
+}
+
+// curvatures writes the diagonal of Λ of one example to dst [C], from the root of Λ, because Λ has C² elements. room has 2C numbers.
+func curvatures(lik likelihood.Likelihood, dst, room, y, f []float64) {
+	w, mean := room[:len(f)], room[len(f):]
+	likelihood.RootOf(lik, w, mean, y, f)
+	all := kernel.Sum(w)
+	for k, v := range w {
+		dst[k] = max(v*(1-2*mean[k])+all*mean[k]*mean[k], 0)
+	}
 }

@@ -72,14 +72,12 @@ func scored(all, size, batches int) int { return min(all, scoredShare*size*batch
 // scores returns for each example the sum of the sizes of its outputs, by which mini-batches are
 // drawn.
 func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) {
-	c, scores, batch := n.outputs, make([]float64, e.N()), min(predictBatch, e.N())
-	b := graph.NewBuilder(n.dt)
-	xn := b.Input("x", append([]int{batch}, e.X.Shape()[1:]...)...)
-	mean := n.p.Net.Forward(b, xn)
-	if b.Err() != nil {
-		return nil, b.Err()
-	}
-	each, err := graph.NewBatched(b, xn, mean)
+	c, scores := n.outputs, make([]float64, e.N())
+	each, batch, err := batched("the scores of a natural-gradient fit", e.N(), n.memory, func(size int) (graph.Pass, error) {
+		b := graph.NewBuilder(n.dt)
+		x := b.Input("x", append([]int{size}, e.X.Shape()[1:]...)...)
+		return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{n.p.Net.Forward(b, x)}}, b.Err()
+	})
 	if err != nil {
 		return nil, err
 	}

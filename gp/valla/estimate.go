@@ -245,13 +245,13 @@ func (f *fitting) planAdam(plan *gp.Plan) error {
 // planRow counts the prediction of an input. What predictions take however many inputs they are for, mostly the Jacobian
 // at Z, is not in it: planRow returns the work of their first run, and the bytes.
 func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64, err error) {
-	size, cost, err := gp.PredictionCost("valla: a prediction", f.r.Limit(), f.evaluations)
+	size, cost, err := gp.PredictionCost("valla: a prediction", f.r.Limit(), f.evaluations(f.likeliest, f.alone()))
 	if err != nil {
 		return first, 0, err
 	}
 	each := cost.Bytes / int64(size)
 	if size > 1 {
-		_, one, err := f.evaluated(1)
+		_, one, err := f.evaluated(1, f.alone())
 		if err != nil {
 			return first, 0, err
 		}
@@ -268,18 +268,23 @@ func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64
 }
 
 // evaluated writes the network, the kernel's own covariances and the kernel with Z for so many inputs.
-func (f *fitting) evaluated(size int) (int, graph.Cost, error) {
-	return graph.CostWithin("valla: a prediction", size, f.r.Limit(), f.evaluations)
+func (f *fitting) evaluated(size int, marginal bool) (int, graph.Cost, error) {
+	return graph.CostWithin("valla: a prediction", size, f.r.Limit(), f.evaluations(f.likeliest, marginal))
 }
 
-// evaluations writes what evaluated counts.
-func (f *fitting) evaluations(size int) (graph.Pass, error) {
-	b := graph.NewBuilder(f.p.Dtype())
-	x := b.Input("x", append([]int{size}, f.p.Train.X.Shape()[1:]...)...)
-	c := f.p.Outputs()
-	mean := f.p.Net.Forward(b, x)
-	nodes, _ := f.layer.kernels(f.likeliest, b, x, mean, gp.Covariances(f.p.Likelihood, c) < c)
-	return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
+// alone reports whether predictions of the fit have variances alone.
+func (f *fitting) alone() bool { return gp.Covariances(f.p.Likelihood, f.p.Outputs()) < f.p.Outputs() }
+
+// evaluations returns a function that writes the network and what [Layer.kernels] writes for so many inputs.
+func (f *fitting) evaluations(likeliest int, marginal bool) func(size int) (graph.Pass, error) {
+	return func(size int) (graph.Pass, error) {
+		z := f.layer.Z.Value
+		b := graph.NewBuilder(z.Dtype())
+		x := b.Input("x", append([]int{size}, z.Shape()[1:]...)...)
+		mean := f.p.Net.Forward(b, x)
+		nodes, _ := f.layer.kernels(likeliest, b, x, mean, marginal)
+		return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
+	}
 }
 
 // planNatural counts the steps of natural gradients and their validations.
@@ -362,12 +367,12 @@ const spectra = 8
 // first step.
 func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, rungs, m int) error {
 	size := min(predictBatch, n.p.Validation.N())
-	examples, cost, err := n.evaluated(size)
+	examples, cost, err := n.evaluated(size, true)
 	if err != nil {
 		return err
 	}
 	if cost.Bytes > largeProgram && examples > largeBatch {
-		if examples, cost, err = n.evaluated(largeBatch); err != nil {
+		if examples, cost, err = n.evaluated(largeBatch, true); err != nil {
 			return err
 		}
 	}
@@ -377,7 +382,7 @@ func (n *natural) planValidation(plan *gp.Plan, step graph.Cost, times float64, 
 	held := min(n.p.Validation.N(), n.validated(one))
 	rows := float64(held)
 	derived := cmp.Or(n.likeliest, n.outputs)
-	plan.Hold(cost.Bytes + gp.Numbers(examples, derived, m+n.outputs))
+	plan.Hold(cost.Bytes + gp.Numbers(examples, derived, m+1))
 	plan.Beside(gp.Numbers(rungs+1, examples*derived, m))
 	most := scanRows(n.outputs, scanShare*one*times)
 	seen := min(n.p.Train.N(), scanned, most)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxCandidates bounds the rows among which the greedy choice is made, and stillCandidates the rows for inputs
+	// maxCandidates bounds the rows among which the greedy choice is made, unless there are more points, and stillCandidates the rows for inputs
 	// that cannot move, of which there are candidatesEach for each point at least.
 	maxCandidates   = 2000
 	stillCandidates = 500
@@ -43,10 +43,11 @@ func (f *fitting) greedy() bool { return f.s.Init == initGreedy || f.still }
 
 // candidates is the number of rows among which the greedy choice is made, at most all.
 func (f *fitting) candidates() int {
+	most := max(maxCandidates, f.s.Inducing)
 	if f.s.Init == initGreedy {
-		return maxCandidates
+		return most
 	}
-	return min(maxCandidates, max(stillCandidates, candidatesEach*f.s.Inducing))
+	return min(most, max(stillCandidates, candidatesEach*f.s.Inducing))
 }
 
 // greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output

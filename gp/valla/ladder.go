@@ -277,12 +277,7 @@ func (l *ladder) remember() { l.numbers.Change = 0 }
 
 // choose makes the rung of the smallest value the leading one.
 func (l *ladder) choose(values []float64) int {
-	best := 0
-	for i, v := range values {
-		if v < values[best] {
-			best = i
-		}
-	}
+	best := kernel.Least(values)
 	l.numbers.Lead = best
 	clear(l.losses.Float64s())
 	return best

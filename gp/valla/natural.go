@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
@@ -223,8 +224,9 @@ func (n *natural) presentFrame() (*frame, error) {
 // export sets the layer's L and σ₀ and the likelihood's parameters to the values of the leading
 // rung. Without held-out rows the leading rung is the rung of the smallest objective.
 func (n *natural) export() error {
-	if n.check == nil && n.ladder.rungs() > 1 {
-		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...))
+	losses := n.ladder.losses.Float64s()[:n.ladder.rungs()]
+	if n.check == nil && slices.ContainsFunc(losses, func(v float64) bool { return v != 0 }) { // all are 0 before the first step
+		n.ladder.choose(losses)
 	}
 	spectra, err := n.presentSpectra()
 	if err != nil {

@@ -46,7 +46,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if s.frame, err = n.presentFrame(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	s.each, _, err = n.evaluation(0, from.Z.Value.Shape()[1:], predictBatch)
+	s.each, _, err = n.evaluation(0, predictBatch)
 	if err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}

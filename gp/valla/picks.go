@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/gp/internal/steps"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
@@ -54,14 +53,12 @@ func (n *natural) sizes(l *steps.DataTerm, mean, y []float64) ([]float64, error)
 	if err := l.Run(graph.Flat(n.lik.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
 		return nil, err
 	}
-	sizes, w, m := l.Lambda(rows), make([]float64, c), make([]float64, c)
+	sizes, all, room := l.Lambda(rows), make([]float64, c), make([]float64, 2*c)
 	width := len(y) / rows
 	for at := 0; at < len(sizes); at += c {
-		likelihood.RootOf(n.lik, w, m, y[at/c*width:(at/c+1)*width], mean[at:at+c])
-		all := kernel.Sum(w)
-		for k := range c { // Λ_kk from its root, without Λ, which has C² elements
-			curvature := w[k]*(1-2*m[k]) + all*m[k]*m[k]
-			sizes[at+k] = math.Abs(sizes[at+k]) + max(curvature, 0)
+		curvatures(n.lik, all, room, y[at/c*width:(at/c+1)*width], mean[at:at+c])
+		for k, v := range all {
+			sizes[at+k] = math.Abs(sizes[at+k]) + v
 		}
 	}
 	return sizes, nil

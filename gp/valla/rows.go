@@ -200,7 +200,7 @@ func addTo[T kernel.Float](sum, v []T, overwrite bool) {
 // cotangents returns the cotangents of k̂ and K̂_z of the objective at rung i. They belong to the
 // T of its spectrum or, where inputs.afterwards says so and the step makes this spectrum stale, to T after its step,
 // which is kept in out.
-func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask request) (_ []float64, err error) {
+func (n *natural) cotangents(i int, out *sums, e values, m marginals, ask request) (_ []float64, err error) {
 	p := out.spectra[i]
 	if n.inputs.afterwards {
 		if out.lead, err = n.target(i, p, out.t[i], ask.pace); err != nil {

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"errors"
+	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -108,6 +109,9 @@ func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (
 		if rows*mostParts < batch {
 			return 0, few
 		}
+		if rows > mostPlanned {
+			return math.MaxInt64, nil
+		}
 		var err error
 		if g, layer, _, err = plannedStep(p.Net, p.Train.X.Shape()[1:], m, rows, fixed); err != nil {
 			return 0, err
@@ -131,7 +135,8 @@ func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (
 	if likelihood.Noisy(p.Likelihood) {
 		seen += min(p.Train.N(), maxSplit)
 	}
-	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, (&fitting{p: p, layer: layer, likeliest: gp.FewClasses(likeliest, p.Outputs())}).evaluations)
+	f := &fitting{p: p, layer: layer}
+	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, f.evaluations(gp.FewClasses(likeliest, p.Outputs()), f.alone()))
 	if errors.As(err, &few) {
 		c.after = 2 * costlySingle
 		return c, nil

@@ -147,19 +147,19 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := n.whiten(out.spectra[0].frame, v)
+	out.spectra[0].whiten(v.k)
 	cotangents := make([]float64, n.ladder.m)
 	out.t, out.noise = make([][]float64, n.ladder.rungs()), make([][]float64, n.ladder.rungs())
 	err = n.ladder.each(func(i int) error {
 		p := out.spectra[i]
-		m, err := n.marginals(i, p, e, ask.weights)
+		m, err := n.marginals(i, p, v, ask.weights)
 		if err != nil {
 			return err
 		}
 		out.losses[i] -= m.sum
-		out.t[i], out.noise[i] = weightedGram(p.mem, p.m, m.lambda, e.v), m.gradients
+		out.t[i], out.noise[i] = weightedGram(p.mem, p.m, m.lambda, v.k), m.gradients
 		if i == n.ladder.lead() && !n.s.FixInducing {
-			cotangents, err = n.cotangents(i, out, e, m, ask)
+			cotangents, err = n.cotangents(i, out, v, m, ask)
 		}
 		return err
 	})

@@ -1,7 +1,6 @@
 package valla
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 
 // Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
 // lower bound, whose best A is a sum over rows (paper, Prop. 2). The terms of the new rows
-// are added to this sum, see [Layer.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
+// are added to this sum, see addRows. Z, σ₀ and the noise stay. With another α what a row counts
 // depends on all others, and with any other likelihood on the posterior, so that rows cannot be added
 // exactly; that is an error.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
@@ -31,7 +30,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if err != nil {
 		return nil, err
 	}
-	limit := cmp.Or(r.Memory, p.limit)
+	limit := r.Limit()
 	if _, err := l.addRows(ctx, more.Train.X, likelihood.NoiseVariance(more.Likelihood), limit, func(done int) {
 		r.Tell("rows")(done, more.Train.N())
 	}); err != nil {

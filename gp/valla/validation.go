@@ -23,7 +23,7 @@ type validation struct {
 	held  int                   // how many examples are held out
 	lik   likelihood.Likelihood // of the fit
 	x     *tensor.Dense         // inputs of the examples that are evaluated, [n,…]
-	y     []float64             // targets of these examples, [n,W·C]
+	y     []float64             // targets of these values, [n,W·C]
 	add   []float64             // variances that are added to the layer's, [n,C]
 	share []float64             // weights [n], which sum to about 1
 	each  *graph.Batched        // see evaluation
@@ -42,7 +42,7 @@ type evaluated struct {
 }
 
 // All validations together take validationShare of the operations of all steps, but they look at
-// at least leastValidated outputs of the examples, where there are that many. On Fashion-MNIST
+// at least leastValidated outputs of the values, where there are that many. On Fashion-MNIST
 // (2,000 steps) 5,000 outputs gave an NLL of 0.3543 ± 0.0004 and all outputs 0.3540 ± 0.0001.
 const validationShare, leastValidated = 0.5, 5000
 
@@ -73,7 +73,7 @@ func (v *validation) rowsFor(n *natural, steps float64) float64 {
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	held := *n.p.Validation
 	add, v := n.orZeros(n.others.held, held.N()), &validation{held: held.N(), lik: n.lik, temperatures: n.temperatures()}
-	each, size, err := n.evaluation(n.likeliest, held.X.Shape()[1:], held.N())
+	each, size, err := n.evaluation(n.likeliest, held.N())
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +102,10 @@ func (n *natural) temperatures() []float64 {
 	return []float64{1}
 }
 
-// evaluation compiles the network, the diagonals of κ̂ and k̂, see [Layer.kernels], for so many inputs of a shape, as many at a time as the memory allows, and returns how many that are.
-func (n *natural) evaluation(likeliest int, shape tensor.Shape, inputs int) (*graph.Batched, int, error) {
-	return batched("the validation of a natural-gradient fit", inputs, (n.memory+1)/2, func(size int) (graph.Pass, error) {
-		b := graph.NewBuilder(n.dt)
-		x := b.Input("x", append([]int{size}, shape...)...)
-		mean := n.p.Net.Forward(b, x)
-		nodes, _ := n.layer.kernels(likeliest, b, x, mean, true)
-		return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{mean}, nodes...)}, b.Err()
-	})
+// evaluation compiles the network, the diagonals of κ̂ and k̂, see [Layer.kernels], for so many inputs, as many at a time as the memory
+// allows, and returns how many that are.
+func (n *natural) evaluation(likeliest, inputs int) (*graph.Batched, int, error) {
+	return batched("the validation of a natural-gradient fit", inputs, (n.memory+1)/2, n.evaluations(likeliest, true))
 }
 
 // mostKept bounds the numbers that are kept where Z rests.

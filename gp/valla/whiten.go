@@ -11,22 +11,10 @@ type values struct {
 	mean []float64 // the network's outputs, [b,C]
 	y    []float64 // targets, [b,W·C]
 	diag []float64 // κ̂, [b,K]
-	k    []float64 // k̂, [b·K,M]
+	k    []float64 // k̂ [b·K,M], and R⁻¹ k̂ once a frame has whitened it
 	gram []float64 // K̂_z, [M,M]
 
 	beside []float64 // variances that are added to the layer's, [b,C]
-}
-
-// examples are outputs [b,C], targets [b,W·C], variances beside the layer's [b,C], κ̂ [b,K] and whitened
-// rows v = R⁻¹ k̂ [b·K,M].
-type examples struct {
-	mean, y, diag, beside, v []float64 // as in values, and whitened rows
-}
-
-// whiten returns examples in a frame's coordinates. It overwrites v.k.
-func (n *natural) whiten(f *frame, v values) examples {
-	f.whiten(v.k)
-	return examples{mean: v.mean, y: v.y, diag: v.diag, beside: v.beside, v: v.k}
 }
 
 // marginals are what the likelihood says of examples under the posterior of one rung.
@@ -36,9 +24,9 @@ type marginals struct {
 	gradients []float64 // of −Σ w ℓ in the likelihood's parameters
 }
 
-// marginals evaluates the likelihood at examples with weights [b], for rung i.
-func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (marginals, error) {
-	m := marginals{w: p.rotate(e.v)}
+// marginals evaluates the likelihood at examples e, whitened, with weights [b], for rung i.
+func (n *natural) marginals(i int, p *spectrum, e values, weights []float64) (marginals, error) {
+	m := marginals{w: p.rotate(e.k)}
 	q := p.variance(n.ladder.scale(i), e.diag, m.w)
 	if n.picks != nil {
 		q = n.picks.spread(q)

@@ -23,17 +23,18 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
+	working := p.marginalBytes(r.Size)
 	if _, ok := p.predictor.(spectralPredictor); !ok && s.unit != nil {
-		need += 8 * r.Size * s.outputs * s.outputs // of unitRows, which spectral predictors do without
+		working += gp.Numbers(r.Size, s.outputs, s.outputs) // of unitRows, which spectral predictors do without
 	}
-	if r.Limit > 0 && int64(need) > r.Limit {
-		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", r.Size), Need: int64(need), Limit: r.Limit}
+	if need := int64(need) + working; r.Limit > 0 && need > r.Limit {
+		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", r.Size), Need: need, Limit: r.Limit}
 	}
 	if err := s.compile(s.nodes()); err != nil {
 		return nil, err
 	}
 	s.alias(p.scan)
-	return &compiled{p: p, s: s, marginal: r.Marginal}, nil
+	return &compiled{p: p, s: s, marginal: r.Marginal, working: working}, nil
 }
 
 // compiled is the gp.Compiled of a posterior.
@@ -41,12 +42,13 @@ type compiled struct {
 	p *posterior // whose predictions are computed
 	s *scanner   // compiled for the inputs of one prediction
 
-	marginal bool // predictions have variances alone
+	marginal bool  // predictions have variances alone
+	working  int64 // memory that predictions take beside the program, at the least
 }
 
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 {
-	return int64(c.s.program.Bytes() + 8*(len(c.s.units)+c.s.double.size()) + 4*c.s.single.size())
+	return int64(c.s.program.Bytes()) + max(c.working, int64(8*(len(c.s.units)+c.s.double.size())+4*c.s.single.size()))
 }
 
 // repeatLast fills v from element n on with copies of the last row before it: at a row of zeros a network may be NaN,

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -48,6 +49,14 @@ func images(t testing.TB, o options, dt tensor.Dtype, n, outputs int) problem {
 	p.net = imageNet(dt, outputs)
 	p.x, p.probe = small.Normal(newRand(83), tensor.Float64, n, 1, 5, 4), small.Normal(newRand(84), tensor.Float64, 3, 1, 5, 4)
 	return p
+}
+
+// TestConvolutionIsNoDenseLayer: the only array may have whole rows, which are no outer products.
+func TestConvolutionIsNoDenseLayer(t *testing.T) {
+	o := options{Weights: named("conv1.weight"), Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: spaceWeights}
+	if q := images(t, o, tensor.Float64, 10, 3).fit(t, o); q.marginalBytes(1) != gp.Numbers(3, 18) {
+		t.Errorf("structure %T, whose covariances take %d bytes", q.structure, q.marginalBytes(1))
+	}
 }
 
 // allParams structures but KFAC are their definition on a convolutional network.

@@ -27,7 +27,10 @@ func (s *scanner) isDense() bool {
 	if len(s.groups) != 1 || len(s.blocks) > 2 {
 		return false
 	}
-	return len(s.blocks) == 1 || (s.blocks[0].a == nil) != (s.blocks[1].a == nil)
+	if len(s.blocks) == 1 {
+		return s.blocks[0].a != nil
+	}
+	return (s.blocks[0].a == nil) != (s.blocks[1].a == nil)
 }
 
 func newDenseLayer(s *scanner) structure {
@@ -146,7 +149,7 @@ func (h *denseLayer) finish(context.Context) error {
 		}
 	}
 	h.outer = nil
-	return checkFinite(h.a, h.blocks[0])
+	return h.checkMatrix(h.a)
 }
 
 func (h *denseLayer) factor(ctx context.Context, c scales) (factor, error) {
@@ -244,7 +247,9 @@ type formsJob struct {
 }
 
 // most is the number of products of a part.
-func (f *formsJob) most() int { return min(formsChunk, f.examples) * f.layer.q() * formsBlock }
+func (f *formsJob) most() int {
+	return min(formsChunk, f.examples) * f.layer.q() * min(formsBlock, f.layer.width)
+}
 
 const (
 	formsChunk = 128 // examples at a time

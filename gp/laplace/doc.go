@@ -26,7 +26,7 @@
 // pass over the data (its method At), and why a file can hold it. All of H is kept as a [P,P] matrix
 // over the weights or as an [N·C,N·C] matrix over the outputs, whichever is smaller.
 //
-// In classification, kfac and diag of a network with convolutions go back through the network only
+// For observation models other than gaussian, kfac and diag of a network with convolutions go back through the network only
 // for the rows of Λ^½ J that matter: a few for each example, or fewer than one where the network is
 // sure of its examples. Some of the other rows stand in for all other rows, unless Settings.Exact
 // is set. Fits to few examples and all other fits use all rows.

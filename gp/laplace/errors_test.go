@@ -139,6 +139,10 @@ func TestNetworksThatAreNotFinite(t *testing.T) {
 		_, err := fitOptions(t.Context(), net, one, one, options{PriorStd: 1, NoiseStd: 1, Structure: s})
 		wants(t, err, `squared derivatives in parameter "w" sum to +Inf`)
 	}
+	s := newProblem(t, 10, tensor.Float64, 3, 4, 1).fit(t, options{PriorStd: 1, NoiseStd: 1}).scan
+	h := make([]float64, s.params*s.params)
+	h[len(h)-1] = math.Inf(1)
+	wants(t, s.checkMatrix(h), `squared derivatives in parameter "dense2.bias" sum to +Inf`)
 	for _, weights := range []chooser{allParams, lastLayerParams} {
 		_, err := fitOptions(t.Context(), layers.Activation("tanh"), one, one, options{Weights: weights})
 		wants(t, err, "no parameters")

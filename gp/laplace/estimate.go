@@ -114,42 +114,38 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if !q.scan.passesBack() || q.evidence.gaussian() {
+	if k, ok := q.structure.(interface{ factorSizes() []int }); ok {
+		for _, w := range k.factorSizes() {
+			plan.EigenSystem(float64(w), 1)
+		}
+	}
+	rows, err := q.newRooted()
+	if err != nil {
+		return nil, nil, err
+	}
+	if rows == nil {
 		plan.Run(q.cost, float64(n)/float64(q.scan.batch))
 		q.planSums(plan, float64(n))
 		return q, plan, nil
 	}
-	if err := q.scan.compile(q.scan.fitted()); err != nil {
-		return nil, nil, err
-	}
-	took, bytes, err := q.measured(ctx, d)
-	plan.Hold(bytes)
+	took, err := rows.measured(ctx, d)
+	plan.Hold(rows.bytes())
 	plan.Seconds(took)
 	plan.Uncounted()
 	return q, plan, err
 }
 
-// measured returns how many seconds the sums over the examples d take, by a few of them, and the memory of
-// the programs for rows that go back one by one.
-func (p *posterior) measured(ctx context.Context, d gp.Examples) (seconds float64, bytes int64, err error) {
+// measured returns how many seconds the sums over the examples d take, by a few of them.
+func (r *rooted) measured(ctx context.Context, d gp.Examples) (seconds float64, err error) {
 	n := d.N()
-	few := min(n, p.scan.batch)
+	few := min(n, r.scan.batch)
 	some := gp.Examples{X: dense.Rows(d.X, 0, few)}
-	rows, err := p.newRooted()
-	if err != nil {
-		return 0, 0, err
-	}
-	pass := func() error { return p.scan.each(ctx, some.X, p.scan.readable) }
-	if rows != nil {
-		bytes = rows.bytes()
-		p.structure.allocate()
-		pass = func() error {
-			rows.expect(n / few)
-			return rows.sum(ctx, some, func(batch, []float64) {})
-		}
-	}
-	took, err := second(pass)
-	return took * float64(n) / float64(few), bytes, err
+	r.structure.allocate()
+	took, err := second(func() error {
+		r.expect(n / few)
+		return r.sum(ctx, some, func(batch, []float64) {})
+	})
+	return took * float64(n) / float64(few), err
 }
 
 // second returns how many seconds f takes, without the work that f does once.
@@ -160,14 +156,6 @@ func second(f func() error) (float64, error) {
 	start := time.Now()
 	err := f()
 	return time.Since(start).Seconds(), err
-}
-
-// readable forms the Jacobian rows of an example where that takes no more than the batch itself.
-func (s *scanner) readable(b batch) error {
-	if len(s.blocks) == 0 || b.size()*s.params > 1<<22 {
-		return nil
-	}
-	return b.jacobian(make([]float64, b.size()*s.params), s.params)
 }
 
 // plan returns a plan of the memory of the posterior.
@@ -188,9 +176,8 @@ func (p *posterior) plan() *gp.Plan {
 // planSums counts the work with which H is summed up over n examples.
 func (p *posterior) planSums(plan *gp.Plan, n float64) {
 	c, all := float64(p.scan.outputs), float64(p.scan.params)
-	if l, ok := p.structure.(*lowRank); ok {
-		order := float64(l.order())
-		plan.EigenSystem(order, 1)
+	if _, ok := p.structure.(*lowRank); ok {
+		plan.EigenSystem(float64(p.factorOrder()), 1)
 	}
 	switch h := p.full().(type) {
 	case *weightSpace:
@@ -201,9 +188,6 @@ func (p *posterior) planSums(plan *gp.Plan, n float64) {
 		plan.Products(n * float64(h.width*h.width*h.q()*h.q()) / 2)
 	case interface{ factorSizes() []int }: // KFAC
 		plan.Products(p.unitProducts(n))
-		for _, w := range h.factorSizes() {
-			plan.EigenSystem(float64(w), 1)
-		}
 		p.eachFactor(func(rows, width float64, rotated, _ bool) {
 			if rotated {
 				plan.Products(n * rows * width * width / 2)
@@ -279,13 +263,8 @@ func (p *posterior) planScores(plan *gp.Plan, solves, examples int) {
 
 // factorOrder is the order of the matrix that is factorised, and 0 if there is none.
 func (p *posterior) factorOrder() int {
-	switch h := p.full().(type) {
-	case *functionSpace:
-		return h.n
-	case *weightSpace:
-		return h.n
-	case *denseLayer:
-		return h.n
+	if g, ok := p.full().(interface{ order() int }); ok {
+		return g.order()
 	}
 	return 0
 }
@@ -339,11 +318,7 @@ func (p *posterior) scoresByVariance() bool {
 			return false
 		}
 	}
-	switch p.full().(type) {
-	case *functionSpace, *weightSpace, *denseLayer:
-		return false
-	}
-	return likelihood.IsClass(p.evidence.likelihood)
+	return p.factorOrder() == 0 && likelihood.IsClass(p.evidence.likelihood)
 }
 
 // marginalBytes is the memory of the covariances of so many examples. A buffer is replaced by one twice as large when it is
@@ -352,12 +327,15 @@ func (p *posterior) marginalBytes(examples int) int64 {
 	c := p.scan.outputs
 	switch h := p.full().(type) {
 	case *functionSpace:
+		if _, ok := p.structure.(*lowRank); ok {
+			return gp.Numbers(examples, c, 2*h.n+p.scan.params) // with the rows that R is multiplied with
+		}
 		return 2 * gp.Numbers(examples, c, h.n)
 	case *weightSpace:
 		return gp.Numbers(examples, c, h.n)
 	case *denseLayer:
 		q := h.q()
-		return 2 * gp.Numbers(examples*(h.width+q*q)+min(formsChunk, examples)*q*q*formsBlock)
+		return 2 * gp.Numbers(examples*(h.width+q*q)+min(formsChunk, examples)*q*q*min(formsBlock, h.width))
 	}
 	return 0
 }
@@ -366,13 +344,11 @@ func (p *posterior) marginalBytes(examples int) int64 {
 func (p *posterior) scratchBytes() int64 {
 	c, b := p.scan.outputs, p.scan.batch
 	units := int(p.unitProducts(1))
-	switch h := p.full().(type) {
-	case *functionSpace:
-		return gp.Numbers(b, c*h.n+units)
-	case *weightSpace:
-		return gp.Numbers(b, c*h.n+units)
-	case *denseLayer:
+	if h, ok := p.full().(*denseLayer); ok {
 		return gp.Numbers(b, h.elements()+units)
+	}
+	if n := p.factorOrder(); n > 0 {
+		return gp.Numbers(b, c*n+units)
 	}
 	sum := 0.0
 	p.eachFactor(func(rows, width float64, _, _ bool) { sum += rows * width })
@@ -381,8 +357,12 @@ func (p *posterior) scratchBytes() int64 {
 
 // full is the representation of all of H, also where only the leading part of it is kept.
 func (p *posterior) full() structure {
-	if l, ok := p.structure.(*lowRank); ok {
-		return l.inner
+	l, ok := p.structure.(*lowRank)
+	switch {
+	case !ok:
+		return p.structure
+	case l.inner == nil:
+		return &l.functionSpace
 	}
-	return p.structure
+	return l.inner
 }

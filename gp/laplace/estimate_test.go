@@ -71,6 +71,23 @@ func TestEstimateFlops(t *testing.T) {
 	}
 }
 
+// TestImagesEstimate: the structures that need all rows of images are planned, with the products of these rows.
+func TestImagesEstimate(t *testing.T) {
+	p := images(t, options{Likelihood: likelihood.Softmax{}}, tensor.Float64, 400, 3)
+	of := gp.Problem{Net: p.net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: p.x, Y: p.y}}
+	var flops []float64
+	for _, points := range []int{20, 40} {
+		e, err := (&SubsetSettings{Points: points}).Estimate(t.Context(), of, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flops = append(flops, e.Flops.Double)
+	}
+	if !(flops[1] > 2.5*flops[0]) || flops[1] > 8*flops[0] {
+		t.Errorf("twice the points take %v operations", flops)
+	}
+}
+
 // TestTokensEstimate: the time and the memory of KFAC grow with the rows of a table of tokens, not with their square.
 func TestTokensEstimate(t *testing.T) {
 	var seconds, bytes []float64

@@ -18,6 +18,10 @@ type gram struct {
 	a []float64 // [n,n]
 }
 
+// order and matrix are what a structure of all of H tells without its kind.
+func (g *gram) order() int        { return g.n }
+func (g *gram) matrix() []float64 { return g.a }
+
 // cholesky returns L with L·Lᵀ = TGT + sI, for the diagonal t [n] of T; nil stands for
 // ones.
 func (g *gram) cholesky(ctx context.Context, s float64, t []float64) (cholesky, error) {

@@ -247,8 +247,11 @@ func (j *momentsJob[T]) one(p factorOf) {
 }
 
 // finish finds the eigenvectors of the factors.
-func (h *kfac[T]) finish(context.Context) (err error) {
+func (h *kfac[T]) finish(ctx context.Context) (err error) {
 	for _, p := range h.parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		m := h.moments[p.n].all()
 		if kernel.Scale(m, 1/float64(h.over(p)), m); !p.squares {
 			kernel.CopyLower(p.width, m, p.width)
@@ -264,7 +267,7 @@ func (h *kfac[T]) finish(context.Context) (err error) {
 		}
 	}
 	h.moments, h.d = nil, nil
-	return h.rebuild(context.Background())
+	return h.rebuild(ctx)
 }
 
 // over is the number by which the sum of a factor's moments is divided.

@@ -137,6 +137,27 @@ func TestSubset(t *testing.T) {
 	}
 }
 
+// A posterior in full says before the first prediction how much memory predictions take, but for the few examples with little variance left.
+func TestCompiledBytes(t *testing.T) {
+	everyMember([]int{3}, func(what string, o options, c int) {
+		if o.Structure != kindFull && o.Structure != kindLowRank {
+			return
+		}
+		p := problemFor(t, o, 19, tensor.Float64, 40, 8, c)
+		compiled, err := p.fit(t, o).Compile(gp.Request{Shape: p.probe.Shape()[1:], Size: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := compiled.Bytes()
+		if err := compiled.Predict(t.Context(), p.probe.Float64s(), new(gp.Gaussian)); err != nil {
+			t.Fatal(err)
+		}
+		if after := compiled.Bytes(); after > before*5/4 {
+			t.Errorf("%s: %d bytes before the first prediction, %d after", what, before, after)
+		}
+	})
+}
+
 // The memory that a structure needs does not depend on the number of examples, but
 // for the function space, which says how much it would need.
 func TestMemoryAndExamples(t *testing.T) {

@@ -1,7 +1,9 @@
 package laplace
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/internal/eigen"
@@ -36,20 +38,12 @@ func (l *lowRank) elements() int {
 	return l.inner.elements()
 }
 
-// order is the order of the matrix whose eigenvectors are found.
-func (l *lowRank) order() int {
-	if f, ok := l.inner.(*functionSpace); ok {
-		return f.n
-	}
-	return l.params
-}
-
 // bytes: an eigenvalue problem takes four matrices, of which full has three.
 func (l *lowRank) bytes() int64 {
 	if l.inner == nil {
 		return 8 * (3*int64(l.n)*int64(l.n) + int64(l.n)*int64(l.params)) // G, its factor and the factor before; R
 	}
-	n := int64(l.order())
+	n := int64(l.inner.(interface{ order() int }).order())
 	k := min(n, int64(l.rank))
 	return l.inner.bytes() + 8*(2*n*n+k*int64(l.params)+2*k*k)
 }
@@ -59,17 +53,14 @@ func (l *lowRank) allocate() { l.inner.allocate() }
 func (l *lowRank) add(b batch) error { return l.inner.add(b) }
 
 func (l *lowRank) finish(ctx context.Context) error {
-	if err := l.inner.finish(ctx); err != nil {
+	if err := cmp.Or(l.inner.finish(ctx), ctx.Err()); err != nil {
 		return err
 	}
 	var err error
-	switch inner := l.inner.(type) {
-	case *functionSpace:
-		err = l.fromRows(ctx, inner)
-	case *denseLayer:
-		err = l.fromMatrix(inner.a)
-	case *weightSpace:
-		err = l.fromMatrix(inner.a)
+	if f, ok := l.inner.(*functionSpace); ok {
+		err = l.fromRows(ctx, f)
+	} else {
+		err = l.fromMatrix(l.inner.(interface{ matrix() []float64 }).matrix())
 	}
 	l.inner = nil
 	if err != nil {
@@ -81,9 +72,6 @@ func (l *lowRank) finish(ctx context.Context) error {
 // decompose returns the eigenvalues and the eigenvectors of a [n,n], which it overwrites. It sets
 // how many eigenvalues are kept, and makes room for R and G.
 func (l *lowRank) decompose(n int, a []float64) (values, vectors []float64, err error) {
-	if err := checkFinite(a, l.blocks[0]); err != nil {
-		return nil, nil, err
-	}
 	if values, vectors, err = eigen.Symmetric(n, a); err != nil {
 		return nil, nil, err
 	}
@@ -112,6 +100,9 @@ func (l *lowRank) leading(values []float64) (k int) {
 // fromMatrix takes the eigenvectors of H [P,P], which it overwrites.
 func (l *lowRank) fromMatrix(h []float64) error {
 	p := l.params
+	if err := l.checkMatrix(h); err != nil {
+		return err
+	}
 	values, vectors, err := l.decompose(p, h)
 	if err != nil {
 		return err
@@ -128,6 +119,9 @@ func (l *lowRank) fromMatrix(h []float64) error {
 
 // fromRows takes the eigenvectors of JJᵀ, which it overwrites.
 func (l *lowRank) fromRows(ctx context.Context, f *functionSpace) error {
+	if i, v := kernel.FirstNonFinite(f.a); i >= 0 {
+		return fmt.Errorf("laplace: the squared derivatives at example %d sum to %g", i/f.n/f.outputs, v)
+	}
 	_, vectors, err := l.decompose(f.n, f.a)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package laplace
 import (
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/small"
 	"gorgonia.org/tensor"
 )
@@ -25,6 +26,14 @@ func TestLowRankOfFullRank(t *testing.T) {
 				t.Errorf("%s: rank %d", what, k)
 			}
 		})
+	}
+}
+
+// TestLowRankWithoutInner: what a finished posterior predicts with is planned, in memory, too.
+func TestLowRankWithoutInner(t *testing.T) {
+	q := newProblem(t, 61, tensor.Float64, 30, 4, 2).fit(t, options{Structure: kindLowRank, Rank: 3, PriorStd: 1, NoiseStd: 1})
+	if got, want := q.marginalBytes(5), gp.Numbers(5, 2, 2*3+q.scan.params); got != want {
+		t.Errorf("%d bytes of the covariances of 5 examples, want %d", got, want)
 	}
 }
 

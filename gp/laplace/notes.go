@@ -15,7 +15,7 @@ import (
 func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 	var notes []string
 	if rank := q.Header().Rank; rank < s.Rank {
-		notes = append(notes, fmt.Sprintf("The rank is %d instead of %d because the other eigenvalues are 0 up to rounding.", rank, s.Rank))
+		notes = append(notes, fmt.Sprintf("The rank is %d instead of %d because no more eigenvalues are above 0, up to rounding.", rank, s.Rank))
 	}
 	if k, ok := q.structure.(interface{ wide() []string }); ok && len(k.wide()) > 0 {
 		notes = append(notes, fmt.Sprintf("The structure kfac keeps the diagonal alone of %d parameters of more than %d elements each, whose Jacobian is no outer product: %s.",

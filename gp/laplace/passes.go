@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -81,7 +82,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if err != nil {
 		return nil, err
 	}
-	given := map[string]any{"hyper": hyperFixed, "ascent-steps": nil, "ascent-rate": nil}
+	given := map[string]any{"hyper": hyperFixed, "ascent-steps": nil, "ascent-rate": nil, "subset": nil}
 	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
 	if held != nil {
 		given["hyper"], given["prior-std"] = hyperGrid, nil
@@ -94,7 +95,12 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 			return nil, err
 		}
 	}
-	return q.fitted(ctx, of, given, nil)
+	f, err := q.fitted(ctx, of, given, nil)
+	if q.subset { // SubsetSettings has no other settings
+		maps.DeleteFunc(given, func(name string, _ any) bool { return name != "prior-std" })
+		given["points"] = nil
+	}
+	return f, err
 }
 
 // sums of the lower triangle of H.

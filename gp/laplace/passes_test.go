@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -78,6 +79,13 @@ func TestPassesSearch(t *testing.T) {
 		if v, gone := f.Record.Settings[name]; !gone || v != nil {
 			t.Errorf("%s %v in the record, which the grid has replaced", name, v)
 		}
+	}
+	q.subset = true
+	if f, err = gptest.Passes(t.Context(), q, o.likelihood(), all.Train, 6, &held); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]any{"points": nil, "prior-std": nil}; !maps.Equal(f.Record.Settings, want) || f.Record.Untouched {
+		t.Errorf("GP-subset: settings %v and untouched %v, want %v", f.Record.Settings, f.Record.Untouched, want)
 	}
 }
 

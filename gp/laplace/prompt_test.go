@@ -58,23 +58,22 @@ func TestPieces(t *testing.T) {
 // time, until a fit is whole. The whole fit is equal to a fit that nothing disturbed.
 func TestPrompt(t *testing.T) {
 	inPieces(t)
-	for _, space := range []spaceKind{spaceWeights, spaceFunctions} {
+	for _, o := range []options{{Space: spaceWeights}, {Space: spaceFunctions}, {Structure: kindKFAC}, {Structure: kindLowRank}} {
 		looks, last := 0, error(nil)
 		for most := 0; most < 100_000; most = most*5/4 + 1 {
 			ctx := &impatient{Context: t.Context(), left: most}
 			p := newProblem(t, 3, tensor.Float64, 60, 30, 1)
-			o := options{Space: space}
 			_, last = fitOptions(ctx, p.net, p.x, p.y, o)
 			if last == nil {
 				break
 			}
 			looks++
 			if !errors.Is(last, context.Canceled) {
-				t.Fatalf("%v after %d looks: %v", space, most, last)
+				t.Fatalf("%+v after %d looks: %v", o, most, last)
 			}
 		}
 		if last != nil || looks < 5 {
-			t.Errorf("%v: %d fits were stopped, error %v", space, looks, last)
+			t.Errorf("%+v: %d fits were stopped, error %v", o, looks, last)
 		}
 	}
 }

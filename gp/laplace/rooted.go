@@ -137,7 +137,7 @@ func (r *rooted) compile() error {
 }
 
 func (r *rooted) bytes() int64 {
-	return int64(r.scan.program.Bytes() + r.forward.program.Bytes() + r.back.program.Bytes())
+	return r.cost.Bytes + int64(r.forward.program.Bytes()+r.back.program.Bytes())
 }
 
 // sum adds up H over the examples d and calls seen after each batch, as posterior.sum does.

@@ -29,7 +29,7 @@ type Settings struct {
 
 	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that the fit uses as if they were all"`
 
-	Exact bool `set:"exact" help:"with kfac and diag for classification and convolutions: also sum the many small terms, which change the result by less than a thousandth"`
+	Exact bool `set:"exact" help:"with kfac and diag, for observation models other than gaussian, and convolutions: also sum the many small terms, which change the result by less than a thousandth"`
 
 	AscentSteps int     `set:"ascent-steps" auto:"none: the exact maximum; 100 where ascent-rate is given" min:"1" help:"number of steps of Adam by which the marginal likelihood is increased"`
 	AscentRate  float64 `set:"ascent-rate" auto:"none: the exact maximum; 0.1 where ascent-steps is given" above:"0" help:"learning rate of these steps"`

@@ -40,6 +40,18 @@ func checkFinite(sums []float64, of block) error {
 	return nil
 }
 
+// checkMatrix is checkFinite for H [P,P], whose diagonal has its largest elements.
+func (s *scanner) checkMatrix(h []float64) error {
+	for _, k := range s.blocks {
+		for i := k.offset; i < k.offset+k.size(); i++ {
+			if err := checkFinite(h[i*(s.params+1):][:1], k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (s *spectral) factor(_ context.Context, c scales) (factor, error) {
 	return spectralFactor{s, c}, nil
 }

@@ -35,11 +35,7 @@ func newBrute(t *testing.T, p problem, o options) *brute {
 		r.noise = 1
 	}
 	chosen, first := map[*graph.Param]bool{}, 0
-	choose := o.Weights
-	if choose == nil {
-		choose = allParams
-	}
-	params, err := choose(p.net)
+	params, err := layers.Choose(p.net, o.Weights...)
 	if err != nil {
 		t.Fatal(err)
 	}

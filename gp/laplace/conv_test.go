@@ -53,20 +53,20 @@ func images(t testing.TB, o options, dt tensor.Dtype, n, outputs int) problem {
 
 // TestConvolutionIsNoDenseLayer: the only array may have whole rows, which are no outer products.
 func TestConvolutionIsNoDenseLayer(t *testing.T) {
-	o := options{Weights: named("conv1.weight"), Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: spaceWeights}
+	o := options{Weights: []string{"conv1.weight"}, Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: spaceWeights}
 	if q := images(t, o, tensor.Float64, 10, 3).fit(t, o); q.marginalBytes(1) != gp.Numbers(3, 18) {
 		t.Errorf("structure %T, whose covariances take %d bytes", q.structure, q.marginalBytes(1))
 	}
 }
 
-// allParams structures but KFAC are their definition on a convolutional network.
+// All structures but KFAC are their definition on a convolutional network.
 func TestConvolutionDefinition(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
 		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
 			for name, o := range map[string]options{
 				"function space": {Space: spaceFunctions}, "weight space": {Space: spaceWeights}, "diag": {Structure: kindDiagonal},
 				"low rank":   {Structure: kindLowRank, Rank: 6},
-				"last layer": {Weights: lastLayerParams}, "last layer kfac": {Structure: kindKFAC, Weights: named("last.bias")},
+				"last layer": {Weights: []string{lastLayer}}, "last layer kfac": {Structure: kindKFAC, Weights: []string{"last.bias"}},
 			} {
 				o.Likelihood, o.PriorStd, o.BatchSize = l, 0.7, 3
 				if noisy(l) {
@@ -88,7 +88,7 @@ func TestConvolutionDefinition(t *testing.T) {
 func TestConvolutionKFAC(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
 		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
-			o := options{Structure: kindKFAC, Likelihood: l, PriorStd: 0.7, BatchSize: 3, Weights: named("conv1.weight", "conv2.weight")}
+			o := options{Structure: kindKFAC, Likelihood: l, PriorStd: 0.7, BatchSize: 3, Weights: []string{"conv1.weight", "conv2.weight"}}
 			if noisy(l) {
 				o.NoiseStd = 0.4
 			}
@@ -107,7 +107,7 @@ func TestConvolutionKFAC(t *testing.T) {
 // TestConvolutionChannels: the covariances of many outputs are the same in all ways, with the rows of all or of a few channels at
 // a time, and from rows that the batch keeps.
 func TestConvolutionChannels(t *testing.T) {
-	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: named("conv2.weight")}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: []string{"conv2.weight"}}
 	p := images(t, o, tensor.Float64, 5, 40)
 	q := p.fit(t, o)
 	at := q.predictor.(spectralPredictor)
@@ -249,7 +249,7 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 		}
 	}
 	pixels, probe := small.Normal(newRand(87), tensor.Float64, 12, 8).Float64s(), small.Normal(newRand(88), tensor.Float64, 4, 8).Float64s()
-	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: named("only.weight")}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: []string{"only.weight"}}
 	p.net, p.x = layers.Sequential{flat}, dense.Of(pixels, 12, 8)
 	want := p.fit(t, o)
 	_, wantCov := small.Moments(t, want, dense.Of(probe, 4, 8))

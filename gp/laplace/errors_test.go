@@ -50,9 +50,8 @@ func TestBadOptions(t *testing.T) {
 		{options{Likelihood: likelihood.Softmax{}}, "at least two classes"},
 		{options{Subset: -1}, "subset of -1"},
 		{options{Subset: 6}, "expected 1 to 5"},
-		{options{Weights: named()}, "no parameters are named"},
-		{options{Weights: named("nowhere")}, "\"nowhere\" is unknown or named twice; the network has [\"dense1.weight\""},
-		{options{Weights: named("dense1.bias", "dense1.bias")}, "named twice"},
+		{options{Weights: []string{"nowhere"}}, "\"nowhere\" is unknown or named twice; the network has [\"dense1.weight\""},
+		{options{Weights: []string{"dense1.bias", "dense1.bias"}}, "named twice"},
 	} {
 		_, err := fitOptions(t.Context(), p.net, p.x, p.y, c.o)
 		wants(t, err, c.says)
@@ -143,7 +142,7 @@ func TestNetworksThatAreNotFinite(t *testing.T) {
 	h := make([]float64, s.params*s.params)
 	h[len(h)-1] = math.Inf(1)
 	wants(t, s.checkMatrix(h), `squared derivatives in parameter "dense2.bias" sum to +Inf`)
-	for _, weights := range []chooser{allParams, lastLayerParams} {
+	for _, weights := range [][]string{nil, {lastLayer}} {
 		_, err := fitOptions(t.Context(), layers.Activation("tanh"), one, one, options{Weights: weights})
 		wants(t, err, "no parameters")
 	}

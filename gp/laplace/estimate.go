@@ -31,7 +31,7 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 		return gp.Estimate{}, err
 	}
 	plan.Seconds(choice)
-	solves, rows := c.solves(p, q, o)
+	solves, rows := c.solves(p, o)
 	q.planSolves(plan, solves, rows)
 	e, err := plan.Estimate(nil)
 	if err == nil && e.Seconds > gp.Long {
@@ -59,10 +59,10 @@ func (s *Settings) cheaper(ctx context.Context, p gp.Problem, r gp.Run, o option
 
 // solves returns how many factorisations a fit takes as long as, and the number of examples that are predicted with
 // each.
-func (s *Settings) solves(p gp.Problem, q *posterior, o options) (solves, rows int) {
+func (s *Settings) solves(p gp.Problem, o options) (solves, rows int) {
 	switch {
 	case s.Hyper == hyperGrid:
-		return len(grid{NoiseStds: s.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
+		return len(gridOf(p, s.NoiseStd)), p.Validation.N()
 	case o.Ascent != nil && o.Priors != priorsShared:
 		return o.Ascent.complete().Steps, 0
 	case o.Priors != priorsShared:

@@ -20,7 +20,7 @@ var softmax likelihood.Likelihood = likelihood.Softmax{}
 // everyMember calls f for all combinations of weights, structure and likelihood that
 // have the given numbers of outputs, with hyper-parameters that tell them apart.
 func everyMember(outputs []int, f func(what string, o options, c int)) {
-	choices := map[string]chooser{"all": nil, "last layer": lastLayerParams, "named": named("dense1.weight", "dense2.bias")}
+	choices := map[string][]string{"all": nil, "last layer": {lastLayer}, "named": {"dense1.weight", "dense2.bias"}}
 	for name, weights := range choices {
 		for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal, kindLowRank} {
 			for _, c := range outputs {
@@ -59,7 +59,7 @@ func TestFamilyDefinition(t *testing.T) {
 func TestFamilyConformance(t *testing.T) {
 	everyMember([]int{2}, func(what string, o options, c int) {
 		p := problemFor(t, o, 32, tensor.Float64, 20, 4, c)
-		params, err := orAll(o.Weights)(p.net)
+		params, err := layers.Choose(p.net, o.Weights...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,13 +70,6 @@ func TestFamilyConformance(t *testing.T) {
 			})
 		})
 	})
-}
-
-func orAll(w chooser) chooser {
-	if w == nil {
-		return allParams
-	}
-	return w
 }
 
 func TestFamilyGradient(t *testing.T) {
@@ -101,7 +94,7 @@ func TestLastLayerOfOneLayer(t *testing.T) {
 		p.net = layers.Sequential{layers.Sequential{layers.Residual{Inner: layers.Activation("tanh")}, layers.NewDense("only", 2, 3, tensor.Float64, newRand(1))}}
 		o := options{Structure: s, Likelihood: likelihood.Softmax{}}
 		all := p.fit(t, o)
-		o.Weights = lastLayerParams
+		o.Weights = []string{lastLayer}
 		last := p.fit(t, o)
 		_, want := small.Moments(t, all, p.probe)
 		_, got := small.Moments(t, last, p.probe)
@@ -115,7 +108,7 @@ func TestKFACExactForLinear(t *testing.T) {
 	p := newProblem(t, 35, tensor.Float64, 30, 4, 3)
 	p.net = layers.Sequential{layers.NewDense("only", 2, 3, tensor.Float64, newRand(2))}
 	for _, name := range []string{"only.weight", "only.bias"} {
-		o := options{Weights: named(name)}
+		o := options{Weights: []string{name}}
 		exact := p.fit(t, o)
 		o.Structure = kindKFAC
 		kfac := p.fit(t, o)
@@ -130,7 +123,7 @@ func TestKFACExactForLinear(t *testing.T) {
 // With softmax, too, both spaces give the same posterior. The special form for a dense layer
 // gives the posterior that the form for any weights gives.
 func TestSpacesWithSoftmax(t *testing.T) {
-	for name, weights := range map[string]chooser{"all": allParams, "last layer": lastLayerParams} {
+	for name, weights := range map[string][]string{"all": nil, "last layer": {lastLayer}} {
 		p := newClasses(t, 36, tensor.Float64, 25, 5, 3)
 		o := options{Weights: weights, Likelihood: likelihood.Softmax{}, PriorStd: 1.3, Space: spaceFunctions}
 		want := p.fit(t, o)
@@ -199,13 +192,13 @@ func TestOddNetwork(t *testing.T) {
 		newBrute(t, p, o).check(t, string(s), p.fit(t, o), 1e-9)
 	}
 	for _, name := range []string{"w", "s"} {
-		o.Weights, o.Structure = named(name), kindFull
+		o.Weights, o.Structure = []string{name}, kindFull
 		exact := p.fit(t, o)
 		o.Structure = kindKFAC
 		comparePosteriors(t, "KFAC of "+name, p.fit(t, o), exact, p.probe)
 	}
 	defer func(before int) { widestRows = before }(widestRows)
-	o.Weights, o.Structure, widestRows = named("w", "s"), kindDiagonal, 1
+	o.Weights, o.Structure, widestRows = []string{"w", "s"}, kindDiagonal, 1
 	diagonal := p.fit(t, o)
 	o.Structure = kindKFAC
 	wide := p.fit(t, o)
@@ -218,7 +211,7 @@ func TestOddNetwork(t *testing.T) {
 	if n := (&Settings{Structure: "kfac"}).notes(gp.Problem{Likelihood: o.Likelihood}, wide); len(n) != 1 || !strings.Contains(n[0], "diagonal alone of 2 parameters") {
 		t.Errorf("notes %q", n)
 	}
-	o.Weights = named("v")
+	o.Weights = []string{"v"}
 	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal} {
 		o.Structure, p.net = s, newOdd(true)
 		want := p.fit(t, o)

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -66,13 +67,12 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opti
 
 // planPosterior is newPosterior before the network is compiled. It compares the memory with the limit.
 func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*posterior, error) {
-	choose := o.Weights
-	if choose == nil {
-		choose = allParams
+	chosen, err := layers.Choose(net, o.Weights...)
+	if err == nil && len(chosen) == 0 {
+		err = errors.New("the network has no parameters")
 	}
-	chosen, err := choose(net)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("laplace: %w", err)
 	}
 	p := &posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs), outputs: outputs},

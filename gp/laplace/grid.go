@@ -9,77 +9,44 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"gorgonia.org/tensor"
 )
 
-// grid are the hyper-parameters that gridSearch tries, each σ₀ with each σ.
-type grid struct {
-	PriorStds []float64 // σ₀ of all weights; nil: gp.LogSpaced(0.01, 100, 21)
-	NoiseStds []float64 // σ; nil, as it must be where there is no noise: the posterior's own
+// gridOf lists the standard deviations that a grid compares on the validation rows of p, with noise as the only one if it is not 0.
+func gridOf(p gp.Problem, noise float64) []gp.Candidate {
+	return gp.Candidates(p, gp.LogSpaced(0.01, 100, 21), noise)
 }
 
-// gridPoint is a point of a grid.
-type gridPoint struct {
-	PriorStd, NoiseStd float64 // σ₀ and σ of the point
-	// NLL is the mean negative log-likelihood of an example, in nats; +Inf where the
-	// posterior cannot be computed in float64.
-	NLL float64
-}
-
-// gridSearch returns the posterior at the best point of a grid, and the score of every
-// point. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
-// examples x [N,…] with targets y [N,W·C] that the fit has not seen. A point takes one
+// gridSearch returns the posterior at the best point of a grid, each with one σ₀ for all weights and with σ where there
+// is noise. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
+// examples that the fit has not seen. A point takes one
 // factorisation and one prediction, of which points with small posteriors share the pass through the network, and no pass
 // over the data of the fit. gridSearch returns ctx's error if ctx ends first.
-func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) (*posterior, []gridPoint, error) {
-	d, err := newData(x, y, options{Likelihood: p.evidence.likelihood})
+func (p *posterior) gridSearch(ctx context.Context, held gp.Examples, points []gp.Candidate) (*posterior, error) {
+	d, err := newData(held.X, held.Y, options{Likelihood: p.evidence.likelihood})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if outputs(d, p.evidence.likelihood) != p.scan.outputs {
-		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
+		return nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", held.Y.Shape(), p.scan.outputs)
 	}
-	var tried []gridPoint
 	var ahead []attempt // of the points that come next
-	points := g.points(p)
-	best, _, err := gp.Best(points, "points of the grid", func(h hyper) (*posterior, float64, error) {
+	next := points
+	best, _, err := gp.Best(points, "points of the grid", func(gp.Candidate) (*posterior, float64, error) {
 		if len(ahead) == 0 {
-			next, err := points[len(tried):], error(nil)
-			if ahead, err = p.attempts(ctx, next[:min(len(next), p.atOnce())], d); err != nil {
+			some, err := next[:min(len(next), p.atOnce())], error(nil)
+			if ahead, err = p.attempts(ctx, some, d); err != nil {
 				return nil, 0, err
 			}
+			next = next[len(some):]
 		}
 		a := ahead[0]
 		ahead = ahead[1:]
-		tried = append(tried, gridPoint{h.prior[0], h.noise, a.nll})
 		return a.posterior, a.nll, nil
 	})
 	if err != nil {
-		return nil, tried, fmt.Errorf("laplace: %w", err)
+		return nil, fmt.Errorf("laplace: %w", err)
 	}
-	return best, tried, nil
-}
-
-// points lists the points of the grid; their noise is 0 with a likelihood that has none.
-func (g grid) points(p *posterior) (out []hyper) {
-	priors, noises := g.priors(), g.NoiseStds
-	if noises == nil {
-		noises = []float64{p.NoiseStd()}
-	}
-	for _, prior := range priors {
-		for _, noise := range noises {
-			out = append(out, uniform(prior, noise, len(p.prior.names)))
-		}
-	}
-	return out
-}
-
-// priors are PriorStds or their default.
-func (g grid) priors() []float64 {
-	if g.PriorStds == nil {
-		return gp.LogSpaced(0.01, 100, 21)
-	}
-	return g.PriorStds
+	return best, nil
 }
 
 // attempt is the posterior at a point of a grid.
@@ -102,13 +69,13 @@ func (p *posterior) atOnce() int {
 }
 
 // attempts returns the posteriors at some points of a grid and their NLLs, with one pass over the examples d.
-func (p *posterior) attempts(ctx context.Context, points []hyper, d gp.Examples) ([]attempt, error) {
+func (p *posterior) attempts(ctx context.Context, points []gp.Candidate, d gp.Examples) ([]attempt, error) {
 	out := make([]attempt, len(points))
-	for i, h := range points {
-		if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
-			return nil, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
+	for i, c := range points {
+		if !p.evidence.noisy() {
+			c.Noise = 0
 		}
-		q, err := p.AtEach(ctx, h.prior, h.noise)
+		q, err := p.at(ctx, c.Prior, c.Noise)
 		switch {
 		case errors.As(err, new(*graph.NotPositiveDefiniteError)):
 			out[i].nll = math.Inf(1)

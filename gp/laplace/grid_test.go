@@ -18,26 +18,39 @@ import (
 func TestGridSearch(t *testing.T) {
 	everyMember([]int{2}, func(what string, o options, c int) {
 		p, held := problemFor(t, o, 51, tensor.Float64, 20, 4, c), problemFor(t, o, 52, tensor.Float64, 9, 4, c)
-		g := grid{PriorStds: gp.LogSpaced(0.1, 10, 3)}
-		if noisy(o.Likelihood) {
-			g.NoiseStds = []float64{0.5, 2}
+		var points []gp.Candidate
+		for _, prior := range gp.LogSpaced(0.1, 10, 3) {
+			if points = append(points, gp.Candidate{Prior: prior, Noise: 0.5}); noisy(o.Likelihood) {
+				points = append(points, gp.Candidate{Prior: prior, Noise: 2})
+			}
 		}
-		best, tried, err := p.fit(t, o).gridSearch(t.Context(), held.x, held.y, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := 3 * max(1, len(g.NoiseStds)); len(tried) != want {
-			t.Errorf("%s: %d points, want %d", what, len(tried), want)
-		}
+		best, tried := searchedGrid(t, p.fit(t, o), held, points)
 		lowest := math.Inf(1)
-		for _, at := range tried {
-			o.PriorStd, o.NoiseStd = at.PriorStd, at.NoiseStd
+		for i, at := range points {
+			if o.PriorStd = at.Prior; noisy(o.Likelihood) {
+				o.NoiseStd = at.Noise
+			}
 			want := heldOutNLL(t, p.fit(t, o), held)
-			fixture.Close(t, label(what, ", ", at), one(at.NLL), one(want), 1e-10)
-			lowest = min(lowest, at.NLL)
+			fixture.Close(t, label(what, ", ", at), one(tried[i].nll), one(want), 1e-10)
+			lowest = min(lowest, tried[i].nll)
 		}
 		fixture.Close(t, what+": the best", one(heldOutNLL(t, best, held)), one(lowest), 1e-12)
 	})
+}
+
+// searchedGrid returns what a grid finds, and every point of the grid.
+func searchedGrid(t *testing.T, p *posterior, held problem, points []gp.Candidate) (*posterior, []attempt) {
+	t.Helper()
+	d := gp.Examples{X: held.x, Y: held.y}
+	best, err := p.gridSearch(t.Context(), d, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, err := p.attempts(t.Context(), points, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return best, tried
 }
 
 func heldOutNLL(t *testing.T, p *posterior, held problem) float64 {
@@ -67,21 +80,16 @@ func heldOutNLL(t *testing.T, p *posterior, held problem) float64 {
 func TestGridSearchDefaults(t *testing.T) {
 	p := newProblem(t, 53, tensor.Float64, 20, 4, 1)
 	q := p.fit(t, options{Priors: priorsPerLayer, PriorStd: 1, NoiseStd: 0.7})
-	best, tried, err := q.gridSearch(t.Context(), p.x, p.y, grid{})
-	if err != nil || len(tried) != 21 || tried[0].PriorStd != 0.01 || tried[20].NoiseStd != 0.7 || best.PriorStds()[1] != best.PriorStd() {
-		t.Errorf("tried %v, error %v", tried, err)
+	points := gridOf(gp.Problem{Likelihood: gaussianNoise}, 0.7)
+	best, tried := searchedGrid(t, q, p, points)
+	if len(tried) != 21 || tried[0].PriorStd() != 0.01 || tried[20].NoiseStd() != 0.7 || best.PriorStds()[1] != best.PriorStd() {
+		t.Errorf("points %v", points)
 	}
-	bad := grid{PriorStds: []float64{0}}
-	_, _, err = q.gridSearch(t.Context(), p.x, p.y, bad)
-	wants(t, err, "a grid with the standard deviations 0 and 0.7")
-	_, _, err = q.gridSearch(t.Context(), p.x, dense.Of(make([]float64, 40), 20, 2), grid{})
+	_, err := q.gridSearch(t.Context(), gp.Examples{X: p.x, Y: dense.Of(make([]float64, 40), 20, 2)}, points)
 	wants(t, err, "y has shape (20, 2), the posterior has 1 outputs")
-	_, _, err = q.gridSearch(t.Context(), p.x, p.probe, grid{})
+	_, err = q.gridSearch(t.Context(), gp.Examples{X: p.x, Y: p.probe}, points)
 	wants(t, err, "inputs of shape (20, 2) with targets of shape (7, 2)")
 	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // the problem of TestNotPositiveDefinite
-	_, tried, err = f.fit(t, options{PriorStd: 1, NoiseStd: 1, Space: spaceFunctions}).gridSearch(t.Context(), f.x, f.y, grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
+	_, err = f.fit(t, options{PriorStd: 1, NoiseStd: 1, Space: spaceFunctions}).gridSearch(t.Context(), gp.Examples{X: f.x, Y: f.y}, []gp.Candidate{{Prior: 1, Noise: 1e-12}})
 	wants(t, err, "with any of 1 points")
-	if len(tried) != 1 || !math.IsInf(tried[0].NLL, 1) {
-		t.Errorf("tried %v", tried)
-	}
 }

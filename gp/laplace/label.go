@@ -40,11 +40,8 @@ func labelOf(choice string, s structureKind, rank int) string {
 // "last-layer" or a number of arrays. Posteriors that were read from a file are named
 // alike, because it needs nothing but the parameters.
 func choiceOf(net layers.Network, chosen []*graph.Param) string {
-	for _, c := range []struct {
-		name    string
-		weights chooser
-	}{{"", allParams}, {lastLayer, lastLayerParams}} {
-		if of, err := c.weights(net); err == nil && sameParams(of, chosen) {
+	for _, c := range []struct{ weights, name string }{{layers.AllWeights, ""}, {lastLayer, lastLayer}} {
+		if of, err := layers.Choose(net, c.weights); err == nil && sameParams(of, chosen) {
 			return c.name
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
@@ -124,13 +125,10 @@ func TestGaussianNoiseIsAnOption(t *testing.T) {
 // A grid scores by the predictive density of the likelihood.
 func TestGridOfLikelihoodFromOutside(t *testing.T) {
 	p := labelled(t, tensor.Float64, 20, 2)
-	_, tried, err := p.fit(t, options{Likelihood: bernoulli{}, PriorStd: 1}).gridSearch(t.Context(), p.x, p.y, grid{PriorStds: []float64{0.5, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tried := searchedGrid(t, p.fit(t, options{Likelihood: bernoulli{}, PriorStd: 1}), p, []gp.Candidate{{Prior: 0.5, Noise: 1}, {Prior: 2, Noise: 1}})
 	g := run(t, p.net, p.x, func(b *graph.Builder, x *graph.Node) []*graph.Node { return []*graph.Node{p.net.Forward(b, x)} })[0]
 	want := -bernoulli{}.LogDensity(p.y.Float64s(), g) / 20
 	for _, at := range tried {
-		fixture.Close(t, label(at), one(at.NLL), one(want), 1e-12)
+		fixture.Close(t, label(at.hyper), one(at.nll), one(want), 1e-12)
 	}
 }

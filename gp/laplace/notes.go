@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 )
 
 // notes says where the posterior is not what the complete settings ask for, and where its
@@ -26,10 +25,11 @@ func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 			"try hyper=grid, the setting noise-std, or structure=full.", s.Structure, n, q.EffectiveParameters()))
 	}
 	if s.Hyper == hyperGrid {
-		priors := grid{}.priors()
-		notes = append(notes, edge("prior", "prior-std", q.PriorStd(), priors[0], priors[len(priors)-1])...)
-		if noises := s.gridNoises(math.Sqrt(likelihood.NoiseVariance(p.Likelihood))); noises != nil {
-			notes = append(notes, edge("noise", "noise-std", q.NoiseStd(), noises[0], noises[len(noises)-1])...)
+		points := gridOf(p, s.NoiseStd)
+		first, last := points[0], points[len(points)-1]
+		notes = append(notes, edge("prior", "prior-std", q.PriorStd(), first.Prior, last.Prior)...)
+		if first.Noise < last.Noise {
+			notes = append(notes, edge("noise", "noise-std", q.NoiseStd(), first.Noise, last.Noise)...)
 		}
 	}
 	return notes

@@ -12,7 +12,7 @@ import (
 // TestNoteOnTheEndOfAGrid: a standard deviation at the end of a grid is said to be there.
 func TestNoteOnTheEndOfAGrid(t *testing.T) {
 	s := &Settings{Hyper: hyperGrid}
-	p := gp.Problem{Likelihood: likelihood.NewGaussian(0.04, tensor.Float64)}
+	p := gp.Problem{Likelihood: likelihood.NewGaussian(0.04, tensor.Float64), Validation: new(gp.Examples)}
 	q := newProblem(t, 3, tensor.Float64, 20, 8, 1).fit(t, options{PriorStd: 1, NoiseStd: 0.2})
 	for _, c := range []struct {
 		prior, noise float64

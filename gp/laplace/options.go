@@ -12,7 +12,7 @@ import (
 // options are the options of Fit. The zero value is exact LLA for regression with
 // hyper-parameters that maximise the marginal likelihood.
 type options struct {
-	Weights   chooser       // which are uncertain; nil: All
+	Weights   []string      // which are uncertain, see layers.Choose; nil: all
 	Structure structureKind // of their covariance
 
 	// Likelihood of the targets; nil: Gaussian. The noise variance is not used: σ is NoiseStd.

@@ -22,7 +22,7 @@ func TestFixturePublishedMNIST(t *testing.T) {
 	}
 	s, net := mnist(t)
 	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
-	p, err := fitOptions(t.Context(), net, x, y, options{Weights: lastLayerParams, Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
+	p, err := fitOptions(t.Context(), net, x, y, options{Weights: []string{lastLayer}, Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
 	if err != nil {
 		t.Fatal(err)
 	}

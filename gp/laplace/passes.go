@@ -86,12 +86,12 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
 	if held != nil {
 		given["hyper"], given["prior-std"] = hyperGrid, nil
-		var noises []float64
+		noise := q.NoiseStd()
 		if q.evidence.gaussian() { // the sums of another likelihood belong to one noise
 			given["noise-std"] = nil
-			noises = new(Settings).gridNoises(q.NoiseStd())
+			noise = 0
 		}
-		if q, _, err = q.gridSearch(ctx, held.X, held.Y, grid{NoiseStds: noises}); err != nil {
+		if q, err = q.gridSearch(ctx, *held, gridOf(of, noise)); err != nil {
 			return nil, err
 		}
 	}

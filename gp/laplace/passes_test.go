@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
@@ -64,7 +65,7 @@ func TestPassesSearch(t *testing.T) {
 	all, held := p.rowsFrom(o, tensor.Float64, 0, 20), p.rowsFrom(o, tensor.Float64, 20, 30).Train
 	part := problem{net: p.net, x: all.Train.X, y: all.Train.Y}
 	q := part.fit(t, o)
-	want, _, err := q.gridSearch(t.Context(), held.X, held.Y, grid{NoiseStds: gp.LogSpaced(0.5/4, 0.5*4, 9)})
+	want, err := q.gridSearch(t.Context(), held, gridOf(gp.Problem{Likelihood: likelihood.NewGaussian(0.25, tensor.Float64), Validation: &held}, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

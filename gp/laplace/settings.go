@@ -40,7 +40,6 @@ const (
 	hyperMarglik = "marglik"
 	hyperGrid    = "grid"
 	hyperFixed   = "fixed"
-	allWeights   = "all"
 )
 
 // Label implements gp.Settings. A posterior whose rank was lowered has the smaller one
@@ -52,7 +51,7 @@ func (s *Settings) Label() string {
 	switch {
 	case len(c.Weights) == 1 && (c.Weights[0] == lastLayer || strings.HasPrefix(c.Weights[0], gp.Informative)):
 		choice = c.Weights[0]
-	case len(c.Weights) > 0 && !slices.Equal(c.Weights, []string{allWeights}):
+	case len(c.Weights) > 0 && !slices.Equal(c.Weights, []string{layers.AllWeights}):
 		choice = arrayCount(len(c.Weights))
 	}
 	return labelOf(choice, c.structure(), c.Rank)
@@ -115,8 +114,10 @@ func (s *Settings) check(p gp.Problem) error {
 		return settings.Errorf("hyper %s, which finds one prior-std, with a prior-std, priors %s or an ascent", s.Hyper, s.Priors)
 	case s.Hyper == hyperGrid && p.Validation == nil:
 		return settings.Errorf("hyper %s needs validation rows, found none", s.Hyper)
+	case len(s.Weights) == 0:
+		return settings.Errorf("weights: no parameters are named, expected one at least")
 	}
-	if _, err := s.weights()(p.Net); err != nil {
+	if _, err := layers.Choose(p.Net, s.Weights...); err != nil {
 		return settings.Errorf("weights: %w", err)
 	}
 	return gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)
@@ -131,22 +132,12 @@ func (s *Settings) priors() priorsKind {
 	return priorsKind(strings.ReplaceAll(s.Priors, "-", " "))
 }
 
-func (s *Settings) weights() chooser {
-	switch {
-	case slices.Equal(s.Weights, []string{allWeights}):
-		return allParams
-	case slices.Equal(s.Weights, []string{lastLayer}):
-		return lastLayerParams
-	}
-	return named(s.Weights...)
-}
-
 // Uncertain implements gp.Local.
 func (s *Settings) Uncertain(net layers.Network) ([]*graph.Param, error) {
 	if len(s.Weights) == 0 || strings.HasPrefix(s.Weights[0], gp.Informative) {
 		return nil, nil
 	}
-	return s.weights()(net)
+	return layers.Choose(net, s.Weights...)
 }
 
 // ascent is nil where the maximum is exact.
@@ -208,7 +199,7 @@ func (s *Settings) fit(ctx context.Context, p gp.Problem, r gp.Run) (*Settings, 
 	o := c.options(p)
 	q, err := fit(ctx, p, r, o)
 	if err == nil && c.Hyper == hyperGrid {
-		q, _, err = q.gridSearch(ctx, p.Validation.X, p.Validation.Y, grid{NoiseStds: c.gridNoises(o.NoiseStd)})
+		q, err = q.gridSearch(ctx, *p.Validation, gridOf(p, c.NoiseStd))
 	}
 	return c, q, notes, err
 }
@@ -234,17 +225,8 @@ func (s *Settings) settled(ctx context.Context, p gp.Problem, r gp.Run) (*Settin
 func (s *Settings) options(p gp.Problem) options {
 	prior, noise := s.start(p)
 	return options{
-		Weights: s.weights(), Structure: s.structure(), Rank: s.Rank,
+		Weights: s.Weights, Structure: s.structure(), Rank: s.Rank,
 		Priors: s.priors(), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
 		Subset: s.Subset, Exact: s.Exact,
 	}
-}
-
-// gridNoises are the noises of a grid around the network's residual; nil where the noise
-// is given or there is none.
-func (s *Settings) gridNoises(residual float64) []float64 {
-	if s.NoiseStd > 0 || residual == 0 {
-		return nil
-	}
-	return gp.LogSpaced(residual/4, 4*residual, 9)
 }

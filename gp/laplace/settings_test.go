@@ -52,8 +52,8 @@ func TestSettingsFit(t *testing.T) {
 		{Settings{Structure: "lowrank", Rank: 5, PriorStd: 2}, options{Structure: kindLowRank, Rank: 5, PriorStd: 2}, map[string]any{"rank": 5}},
 		{Settings{Structure: "lowrank", Hyper: "marglik"}, options{Structure: kindLowRank, Rank: 100}, map[string]any{"rank": 100}},
 		{Settings{Hyper: "fixed", PriorStd: 0.4}, options{PriorStd: 0.4, NoiseStd: residual}, map[string]any{"noise-std": nil}},
-		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, options{PriorStd: 0.4, NoiseStd: 0.2, Weights: lastLayerParams}, nil},
-		{Settings{Subset: 7, Hyper: "marglik", Weights: []string{"dense1.bias", "dense2.bias"}}, options{Subset: 7, Seed: 5, Weights: named("dense1.bias", "dense2.bias")}, nil},
+		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, options{PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{lastLayer}}, nil},
+		{Settings{Subset: 7, Hyper: "marglik", Weights: []string{"dense1.bias", "dense2.bias"}}, options{Subset: 7, Seed: 5, Weights: []string{"dense1.bias", "dense2.bias"}}, nil},
 		{Settings{AscentSteps: 20}, options{Ascent: &ascent{Steps: 20}}, map[string]any{"ascent-rate": 0.1}},
 		{Settings{AscentRate: 1e-3}, options{Ascent: &ascent{Rate: 1e-3, Steps: 100}}, map[string]any{"ascent-steps": 100}},
 	} {
@@ -124,17 +124,23 @@ func TestSettingsGrid(t *testing.T) {
 	q := p.posed(gaussianNoise)
 	residual := math.Sqrt(gaussianNoise.Variance())
 	for _, c := range []struct {
-		s Settings
-		g grid
+		s      Settings
+		noises []float64
 	}{
-		{Settings{Hyper: "grid"}, grid{NoiseStds: gp.LogSpaced(residual/4, 4*residual, 9)}},
-		{Settings{Hyper: "grid", NoiseStd: 0.7}, grid{NoiseStds: []float64{0.7}}},
+		{Settings{Hyper: "grid"}, gp.LogSpaced(residual/4, 4*residual, 9)},
+		{Settings{Hyper: "grid", NoiseStd: 0.7}, []float64{0.7}},
 	} {
+		var points []gp.Candidate
+		for _, prior := range gp.LogSpaced(0.01, 100, 21) {
+			for _, noise := range c.noises {
+				points = append(points, gp.Candidate{Prior: prior, Noise: noise})
+			}
+		}
 		whole, err := fitOptions(t.Context(), p.net, q.Train.X, q.Train.Y, options{PriorStd: 1, NoiseStd: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _, err := whole.gridSearch(t.Context(), q.Validation.X, q.Validation.Y, c.g)
+		want, err := whole.gridSearch(t.Context(), *q.Validation, points)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +265,7 @@ func TestSettingsErrors(t *testing.T) {
 		{reg, Settings{Hyper: "grid", Priors: "per-layer"}, "priors per-layer"},
 		{reg, Settings{Hyper: "grid", AscentRate: 1}, "an ascent"},
 		{alone, Settings{Hyper: "grid"}, "hyper grid needs validation rows, found none"},
-		{reg, Settings{Weights: []string{"nowhere"}}, `weights: laplace: parameter "nowhere" is unknown`},
+		{reg, Settings{Weights: []string{"nowhere"}}, `weights: parameter "nowhere" is unknown`},
 		{reg, Settings{Weights: []string{"all", "dense1.bias"}}, `parameter "all"`},
 		{reg, Settings{Weights: []string{}}, "no parameters are named"},
 	} {

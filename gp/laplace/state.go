@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -149,6 +150,8 @@ func (h header) check(l likelihood.Likelihood) error {
 		return fmt.Errorf("laplace: batches of %d, expected 1 to %d", h.Batch, maxStateBatch)
 	case !(h.Residuals >= 0) || !kernel.Finite(h.Residuals) || !kernel.Finite(h.LogLikelihood):
 		return fmt.Errorf("laplace: squared residuals %g and log likelihood %g, expected finite numbers", h.Residuals, h.LogLikelihood)
+	case len(h.Weights) == 0:
+		return errors.New("laplace: no uncertain weights, expected the names of some")
 	case h.Structure == kindLowRank && h.Rank == 0:
 		return fmt.Errorf("laplace: rank 0 for the structure %v", h.Structure)
 	case h.Structure == kindFull && h.Space == spaceSmaller:
@@ -162,7 +165,7 @@ func (h header) check(l likelihood.Likelihood) error {
 
 func (h header) options(l likelihood.Likelihood) options {
 	return options{
-		Weights: named(h.Weights...), Structure: h.Structure, Space: h.Space, Likelihood: l,
+		Weights: h.Weights, Structure: h.Structure, Space: h.Space, Likelihood: l,
 		Priors: h.Priors, Rank: h.Rank, Exact: h.Exact, BatchSize: h.Batch, MemoryLimit: h.Limit,
 	}
 }

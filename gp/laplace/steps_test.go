@@ -42,7 +42,7 @@ func TestStepsKFAC(t *testing.T) {
 		}
 	}
 	p := newClasses(t, 96, tensor.Float64, n, 4, outputs)
-	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: named("shared.weight")}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: []string{"shared.weight"}}
 	p.net, p.x = layers.Sequential{each, layers.Activation("tanh"), layers.Flatten{}, last}, dense.Of(sequences, n, steps, inputs)
 	q := p.fit(t, o)
 	if k := q.scan.blocks[0]; k.places != steps || k.p != inputs || k.q != hidden {

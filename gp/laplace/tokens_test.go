@@ -69,7 +69,7 @@ func TestTables(t *testing.T) {
 			withWidest(1<<30, func() { newBrute(t, p, o).check(t, "whole rows", p.fit(t, o), 1e-9) })
 			withWidest(1, func() {
 				newBrute(t, p, o).check(t, "tokens", p.fit(t, o), 1e-9)
-				o.Weights = named("twice", "once")
+				o.Weights = []string{"twice", "once"}
 				diagonal := p.fit(t, o)
 				o.Structure = kindKFAC
 				kept = p.fit(t, o)
@@ -107,7 +107,7 @@ func sameUpdates(t *testing.T, p problem, o options, q *posterior) {
 func TestTablesOfFloat32(t *testing.T) {
 	p := newClasses(t, 37, tensor.Float64, 12, 4, 3)
 	p.x, p.probe = tokens(5, 12), tokens(6, 4)
-	o := options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Structure: kindKFAC, Weights: named("twice", "once")}
+	o := options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Structure: kindKFAC, Weights: []string{"twice", "once"}}
 	withWidest(1, func() {
 		p.net = layers.Sequential{newSentences(tensor.Float64, 3)}
 		_, want := small.Moments(t, p.fit(t, o), p.probe)

@@ -56,7 +56,7 @@ func TestUnitBias(t *testing.T) {
 		{numbers, options{PriorStd: 0.7, NoiseStd: 0.5}},
 	} {
 		o := of.options
-		o.BatchSize, o.Weights, o.Structure = 7, named("dense2.bias"), kindDiagonal
+		o.BatchSize, o.Weights, o.Structure = 7, []string{"dense2.bias"}, kindDiagonal
 		_, want := small.Moments(t, of.fit(t, o), of.probe)
 		o.Structure = kindKFAC
 		_, got := small.Moments(t, of.fit(t, o), of.probe)

@@ -31,7 +31,7 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 	if err != nil {
 		return nil, err
 	}
-	p, err := unfitted(net, d, o)
+	p, err := unfitted(net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -41,32 +41,18 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 	return p.at(ctx, o.PriorStd, o.NoiseStd)
 }
 
-// unfitted returns a posterior before it has seen the examples d.
-func unfitted(net layers.Network, d gp.Examples, o options) (*posterior, error) {
-	p, err := planned(net, d, o)
-	if err != nil {
-		return nil, err
-	}
-	return p, p.scan.compile(p.scan.fitted())
-}
-
-// planned is unfitted before the network is compiled.
-func planned(net layers.Network, d gp.Examples, o options) (*posterior, error) {
-	return planPosterior(net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
-}
-
-// newPosterior returns a posterior before it has seen the data, which are n inputs of the
+// unfitted returns a posterior before it has seen the data, which are n inputs of the
 // given shape.
-func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*posterior, error) {
-	p, err := planPosterior(net, shape, outputs, n, o, make)
+func unfitted(net layers.Network, shape tensor.Shape, outputs, n int, o options) (*posterior, error) {
+	p, err := planned(net, shape, outputs, n, o)
 	if err != nil {
 		return nil, err
 	}
 	return p, p.scan.compile(p.scan.fitted())
 }
 
-// planPosterior is newPosterior before the network is compiled. It compares the memory with the limit.
-func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*posterior, error) {
+// planned is unfitted before the network is compiled. It compares the memory with the limit.
+func planned(net layers.Network, shape tensor.Shape, outputs, n int, o options) (*posterior, error) {
 	chosen, err := layers.Choose(net, o.Weights...)
 	if err == nil && len(chosen) == 0 {
 		err = errors.New("the network has no parameters")
@@ -82,10 +68,10 @@ func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opt
 	if p.limit == 0 {
 		p.limit = gp.Run{}.Limit()
 	}
-	if p.scan, err = batched(layers.Part{Network: net, Chosen: chosen}, shape, outputs, n, o, make); err != nil {
+	if p.scan, err = batched(layers.Part{Network: net, Chosen: chosen}, shape, outputs, n, o); err != nil {
 		return nil, err
 	}
-	p.structure = make(p.scan)
+	p.structure = newStructure(p.scan, n, o)
 	p.prior = o.Priors.partition(p.scan.blocks)
 	if p.cost, err = graph.CostOf(p.scan.builder, p.scan.fitted(), graph.Options{Varying: []*graph.Node{p.scan.in}}); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
@@ -95,7 +81,7 @@ func planPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opt
 
 // batched returns the scanner of a network for a batch whose memory suits the structure. This memory is known after the network was written
 // for one example.
-func batched(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*scanner, error) {
+func batched(net layers.Network, shape tensor.Shape, outputs, n int, o options) (*scanner, error) {
 	single, err := newScanner(net, shape, outputs, 1, o.Structure.keeping(), nil)
 	if err != nil {
 		return nil, err
@@ -103,7 +89,7 @@ func batched(net layers.Network, shape tensor.Shape, outputs, n int, o options, 
 	if err := single.findUnit(); err != nil {
 		return nil, err
 	}
-	elements := make(single).elements()
+	elements := newStructure(single, n, o).elements()
 	if single.unit != nil && !likelihood.IsClass(o.likelihood()) {
 		elements += outputs * outputs // of the covariance
 	}
@@ -128,6 +114,8 @@ func newStructure(s *scanner, n int, o options) structure {
 		return newKFAC[float32](s, n)
 	case o.Structure == kindKFAC:
 		return newKFAC[float64](s, n)
+	case o.Structure == kindLowRank && o.stored:
+		return &lowRank{functionSpace: functionSpace{scanner: s, gram: gram{n: o.Rank}}, rank: o.Rank}
 	}
 	space := o.Space
 	if space == spaceSmaller && likelihood.ByRow(o.likelihood()) {

@@ -48,7 +48,7 @@ func (p problem) fit(t testing.TB, o options) *posterior {
 // unfitted is the posterior before it has seen the data.
 func (p problem) unfitted(t testing.TB, d gp.Examples, o options) *posterior {
 	t.Helper()
-	q, err := unfitted(p.net, d, o)
+	q, err := unfitted(p.net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,8 @@ type options struct {
 	// both. In all other cases all rows are summed up.
 	Exact bool
 
+	stored bool // a file has Rank eigenvectors of the structure LowRank, which are not to be found
+
 	Space       spaceKind // with the structures Full and LowRank
 	BatchSize   int       // examples in one run of the network; 0: chosen to suit the cache
 	MemoryLimit int64     // bytes; 0: 4 GiB

@@ -82,7 +82,7 @@ func restorePosterior(ctx context.Context, net layers.Network, l likelihood.Like
 	if err := h.check(l); err != nil {
 		return nil, err
 	}
-	p, err := newPosterior(net, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
+	p, err := unfitted(net, h.Input, h.Outputs, h.Examples, h.options(l))
 	if err != nil {
 		return nil, err
 	}
@@ -166,16 +166,6 @@ func (h header) check(l likelihood.Likelihood) error {
 func (h header) options(l likelihood.Likelihood) options {
 	return options{
 		Weights: h.Weights, Structure: h.Structure, Space: h.Space, Likelihood: l,
-		Priors: h.Priors, Rank: h.Rank, Exact: h.Exact, BatchSize: h.Batch, MemoryLimit: h.Limit,
-	}
-}
-
-// structure returns a function for the representation of H without its numbers.
-func (h header) structure(l likelihood.Likelihood) func(*scanner) structure {
-	return func(of *scanner) structure {
-		if h.Structure == kindLowRank {
-			return &lowRank{functionSpace: functionSpace{scanner: of, gram: gram{n: h.Rank}}, rank: h.Rank}
-		}
-		return newStructure(of, h.Examples, h.options(l))
+		Priors: h.Priors, Rank: h.Rank, Exact: h.Exact, BatchSize: h.Batch, MemoryLimit: h.Limit, stored: true,
 	}
 }

@@ -50,7 +50,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 // again returns a posterior like p, with the header h and the likelihood l, that has seen none of n
 // examples.
 func (p *posterior) again(h header, n int, l likelihood.Likelihood) (*posterior, error) {
-	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, n, h.options(l), h.structure(l))
+	q, err := unfitted(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, n, h.options(l))
 	if err != nil {
 		return nil, err
 	}

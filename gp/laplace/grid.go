@@ -17,10 +17,9 @@ func gridOf(p gp.Problem, noise float64) []gp.Candidate {
 }
 
 // gridSearch returns the posterior at the best point of a grid, each with one σ₀ for all weights and with σ where there
-// is noise. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
-// examples that the fit has not seen. A point takes one
-// factorisation and one prediction, of which points with small posteriors share the pass through the network, and no pass
-// over the data of the fit. gridSearch returns ctx's error if ctx ends first.
+// is noise. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of examples that the fit has not
+// seen. A point takes one factorisation and one prediction, of which points with small posteriors share the pass through
+// the network, and no pass over the data of the fit. gridSearch returns ctx's error if ctx ends first.
 func (p *posterior) gridSearch(ctx context.Context, held gp.Examples, points []gp.Candidate) (*posterior, error) {
 	d, err := newData(held.X, held.Y, options{Likelihood: p.evidence.likelihood})
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/onnxfile"
 	"github.com/go-valla/valla/internal/onnxruntime"
@@ -36,7 +37,7 @@ func (m *Model) exportRows(o ExportOptions) (*tensor.Dense, error) {
 	case o.Bytes && !bytes:
 		return nil, fmt.Errorf("rows of %v for a file that takes bytes, expected bytes", o.Rows.Dtype())
 	case bytes && !o.Bytes:
-		v := exportNumbers(o.Rows)
+		v := data.Float64s(o.Rows)
 		for i := range v {
 			v[i] /= 255
 		}
@@ -90,7 +91,8 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	if err != nil {
 		return err
 	}
-	if err := m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return readOutputs(path, e.Outputs, names, rows) }); err != nil {
+	input := tensor.New(tensor.WithShape(append([]int{rows.Shape()[0]}, m.Task.Inputs.Shape...)...), tensor.WithBacking(data.Float64s(rows)))
+	if err := m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return readOutputs(ctx, path, e.Outputs, names, input) }); err != nil {
 		return fmt.Errorf("reading the file again: %w", err)
 	}
 	if !o.Check {
@@ -131,7 +133,7 @@ func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(na
 
 // runtimeInput returns rows as the input of a file, with elements of a type.
 func runtimeInput(rows *tensor.Dense, typ string, shape []int) onnxruntime.Tensor {
-	numbers := exportNumbers(rows)
+	numbers := data.Float64s(rows)
 	t := onnxruntime.Tensor{Shape: append([]int{rows.Shape()[0]}, shape...), Type: onnxfile.Double, Data: numbers}
 	switch typ {
 	case "uint8":
@@ -151,19 +153,6 @@ func narrowed[T uint8 | float32](v []float64) []T {
 	return out
 }
 
-// exportNumbers returns the numbers of rows, which may be bytes.
-func exportNumbers(rows *tensor.Dense) []float64 {
-	bytes, ok := rows.Data().([]uint8)
-	if !ok {
-		return graph.Floats(rows)
-	}
-	out := make([]float64, len(bytes))
-	for i, b := range bytes {
-		out[i] = float64(b)
-	}
-	return out
-}
-
 // exportTolerance is the largest difference of a file from the model.
 func (m *Model) exportTolerance() float64 {
 	if m.Dtype() == tensor.Float32 {
@@ -172,8 +161,8 @@ func (m *Model) exportTolerance() float64 {
 	return exportTolerance64
 }
 
-// readOutputs computes the outputs of a file at rows, in float64.
-func readOutputs(path string, outputs []ExportedOutput, names []string, rows *tensor.Dense) ([][]float64, error) {
+// readOutputs computes the outputs of a file at the inputs x [N,…], in float64.
+func readOutputs(ctx context.Context, path string, outputs []ExportedOutput, names []string, x *tensor.Dense) ([][]float64, error) {
 	f, err := onnx.Read(path, onnx.Options{Outputs: names})
 	if err != nil {
 		return nil, err
@@ -182,14 +171,12 @@ func readOutputs(path string, outputs []ExportedOutput, names []string, rows *te
 	if err != nil {
 		return nil, err
 	}
-	b := graph.NewBuilder(tensor.Float64)
-	x := b.Param(&graph.Param{Name: "rows of the data", Value: tensor.New(tensor.WithShape(rows.Shape()...), tensor.WithBacking(exportNumbers(rows)))})
-	v, err := graph.Evaluate(b, net.Forward(b, x)) // the outputs of a row beside each other
+	v, err := gp.Point{Net: net, Dtype: tensor.Float64}.Mean(ctx, x) // the outputs of a row beside each other
 	if err != nil {
 		return nil, err
 	}
-	all, n := make([][]float64, len(outputs)), rows.Shape()[0]
-	for row := range slices.Chunk(v[0], len(v[0])/n) {
+	all := make([][]float64, len(outputs))
+	for row := range slices.Chunk(v.Float64s(), v.Shape()[1]) {
 		for i, out := range outputs {
 			size := tensor.Shape(out.Shape).TotalSize()
 			all[i], row = append(all[i], row[:size]...), row[size:]
@@ -198,7 +185,8 @@ func readOutputs(path string, outputs []ExportedOutput, names []string, rows *te
 	return all, nil
 }
 
-// difference returns the largest difference of got from want, relative to the number or the root mean square, and its place.
+// difference returns the largest difference of got from want, relative to the number or the root mean square, and its place: the first
+// NaN if there is one.
 func difference(got, want []float64) (largest float64, at int) {
 	if len(got) != len(want) {
 		return math.Inf(1), 0
@@ -217,7 +205,10 @@ func difference(got, want []float64) (largest float64, at int) {
 		if d > 0 {
 			d /= max(math.Abs(v), math.Sqrt(square))
 		}
-		if !(d <= largest) {
+		if math.IsNaN(d) { // no number after it is larger
+			return d, i
+		}
+		if d > largest {
 			largest, at = d, i
 		}
 	}

@@ -133,8 +133,9 @@ func TestExportOfBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "net.onnx")
+	flat := tensor.New(tensor.WithShape(set.N(), set.X.Size()/set.N()), tensor.WithBacking(set.X.Data()))
 	for _, bytes := range []bool{false, true} {
-		for _, rows := range []*tensor.Dense{nil, set.X} {
+		for _, rows := range []*tensor.Dense{nil, set.X, flat} {
 			if e, err := m.Export(t.Context(), path, ExportOptions{Bytes: bytes, Rows: rows}); err != nil || (e.Input.Type == "uint8") != bytes {
 				t.Errorf("bytes %t, rows %v: %+v, %v", bytes, rows != nil, e, err)
 			}
@@ -142,4 +143,17 @@ func TestExportOfBytes(t *testing.T) {
 	}
 	_, err = m.Export(t.Context(), path, ExportOptions{Bytes: true, Rows: m.randomRows(2, false)})
 	oneLine(t, err, "rows of float64", "expected bytes")
+}
+
+// TestDifference: a number that is not finite on one side alone is not lost among those after it.
+func TestDifference(t *testing.T) {
+	for want, c := range map[int][2][]float64{
+		0: {{math.NaN(), 1, 2}, {1, 1, 2}},
+		1: {{1, 5, 1}, {1, math.Inf(1), 1}},
+		2: {{1, 9, math.NaN(), 3}, {1, 1, 1, 3}},
+	} {
+		if d, at := difference(c[0], c[1]); !math.IsNaN(d) || at != want {
+			t.Errorf("difference %g at number %d, want NaN at %d", d, at, want)
+		}
+	}
 }

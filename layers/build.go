@@ -13,13 +13,14 @@ import (
 // Build returns the network that f describes, with random weights of the element type
 // dt, float32 or float64, or the error of [Check]. Where rng is nil, weights are 0: they will be set.
 func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
-	if err := Check(f); err != nil {
+	count, err := counted(f)
+	if err != nil {
 		return nil, err
 	}
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", KindOf(f), dt)
 	}
-	n := Numbers(f)
+	n := count.trainable + count.state
 	if err := graph.CheckMemory(fmt.Sprintf("layers: %s: a network of %d numbers", KindOf(f), n), int64(n)*int64(dt.Size())); err != nil {
 		return nil, err
 	}
@@ -28,41 +29,41 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	return m.form(f)
 }
 
+// counted returns what a form counts, without building it; beside an error nothing is counted.
+func counted(f Form) (*Maker, error) {
+	m := counter()
+	if _, err := m.form(f); err != nil {
+		return &Maker{}, err
+	}
+	return m, nil
+}
+
 // Check returns an error of one line if a form is impossible: if a setting is out of its range,
 // layers do not fit together, array names coincide, the output is no vector, or there are more
 // than [maxNumbers] elements. It makes no arrays.
 func Check(f Form) error {
-	_, err := counter().form(f)
+	_, err := counted(f)
 	return err
 }
 
 // Parameters returns the number P of trainable numbers of the network that f describes,
 // without building it; see [Count]. It returns the error of [Check].
 func Parameters(f Form) (int, error) {
-	m := counter()
-	if _, err := m.form(f); err != nil {
-		return 0, err
-	}
-	return m.trainable, nil
+	m, err := counted(f)
+	return m.trainable, err
 }
 
 // Numbers returns how many elements all arrays of the network that f describes have, without building it, and 0 for a form
 // that [Check] refuses.
 func Numbers(f Form) int {
-	m := counter()
-	if _, err := m.form(f); err != nil {
-		return 0
-	}
+	m, _ := counted(f)
 	return m.trainable + m.state
 }
 
 // OutputSize returns the number of outputs C of the network that f describes, without building
 // it, and 0 for a form that [Check] refuses.
 func OutputSize(f Form) int {
-	m := counter()
-	if _, err := m.form(f); err != nil {
-		return 0
-	}
+	m, _ := counted(f)
 	return m.outputs
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gorgonia.org/tensor"
@@ -19,6 +20,7 @@ import (
 type weightFile struct {
 	path   string                   // of the file or the folder
 	folder bool                     // of .npy files
+	torch  bool                     // of PyTorch
 	sorted bool                     // the names are sorted, so that their order is not the order of the layers
 	names  []string                 // in the order of the file
 	arrays map[string]*tensor.Dense // by their names
@@ -47,7 +49,7 @@ func readWeights(path string) (*weightFile, error) {
 		return nil, err
 	}
 	// Most programs sort the arrays of safetensors by name.
-	f := &weightFile{path: path, sorted: isSafetensors(path), names: a.Names, arrays: map[string]*tensor.Dense{}}
+	f := &weightFile{path: path, torch: isTorch(path), sorted: isSafetensors(path), names: a.Names, arrays: map[string]*tensor.Dense{}}
 	for _, name := range a.Names {
 		f.arrays[name], _ = a.Get(name)
 	}
@@ -56,12 +58,16 @@ func readWeights(path string) (*weightFile, error) {
 
 func isSafetensors(path string) bool { return strings.EqualFold(filepath.Ext(path), ".safetensors") }
 
+func isTorch(path string) bool {
+	return slices.Contains([]string{".pt", ".pth"}, strings.ToLower(filepath.Ext(path)))
+}
+
 // readArrays reads a file in the format that its name says.
 func readArrays(path string) (*raw.Arrays, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".safetensors":
+	switch {
+	case isSafetensors(path):
 		return safetensors.Read(path)
-	case ".pt", ".pth":
+	case isTorch(path):
 		return torch.Read(path)
 	}
 	return npy.ReadArchive(path)

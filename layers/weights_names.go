@@ -22,6 +22,7 @@ type convention struct {
 
 // conventions are tried in this order. A new one is a row here.
 var conventions = []convention{
+	{OutIn, ownTorchNames},
 	{InOut, ownNames},
 	{OutIn, shapedLayers},
 	{OutIn, layerNames(torchLayers)},
@@ -116,6 +117,14 @@ func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
 			return nil, nil
 		}
 	}
+}
+
+// ownTorchNames is ownNames for a file of PyTorch, which has dense weights [out, in] under any names.
+func ownTorchNames(f *weightFile, params []*graph.Param) ([]string, error) {
+	if !f.torch {
+		return nil, nil
+	}
+	return ownNames(f, params)
 }
 
 // Names returns the names of parameters.

@@ -140,3 +140,24 @@ func TestLooksLikeResNet(t *testing.T) {
 	}
 	refused(t, f.write(t), newMLP(t, tensor.Float64, 1, 4, 3), LoadOptions{}, "a residual network with stages of 2, 1 blocks")
 }
+
+// TestSquareTorchFiles: the names that Save writes are PyTorch's in a file of PyTorch, and numbered names never are.
+func TestSquareTorchFiles(t *testing.T) {
+	net := newMLP(t, tensor.Float64, 1, 3, 3)
+	for want, f := range map[Layout]*file{OutIn: torchFile(t, net, "dense1"), InOut: numberedFile(net)} {
+		w, err := readWeights(f.write(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.torch = true
+		if _, got, err := w.match(net.Params()); err != nil || got != want {
+			t.Errorf("%q: layout %q, error %v, want %q", f.names, got, err, want)
+		}
+	}
+	for ending, want := range map[string]bool{".pt": true, ".safetensors": false} {
+		w, err := readWeights(filepath.Join("onnx", "testdata", "mlp_relu"+ending))
+		if err != nil || w.torch != want {
+			t.Errorf("%s: %+v, error %v", ending, w, err)
+		}
+	}
+}

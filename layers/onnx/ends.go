@@ -226,13 +226,22 @@ func (r *reader) outputs(g fields) error {
 	if split {
 		r.split()
 	}
-	if last := len(r.Nodes) - 1; r.o.Logits && last >= 0 {
-		at := slices.IndexFunc(r.Nodes, func(n Node) bool { return slices.Equal(n.Outputs, []string{r.Output}) })
-		if at >= 0 && (r.Nodes[at].Op == "Softmax" || r.Nodes[at].Op == "Sigmoid") && len(r.Nodes[at].Inputs) == 1 {
-			r.Output = r.Nodes[at].Inputs[0]
-		}
+	if r.o.Logits {
+		r.logits()
 	}
 	return nil
+}
+
+// logits leaves out a Softmax or Sigmoid at the end, which may be before nodes that change the shape alone.
+func (r *reader) logits() {
+	n, ok := r.makes(r.Output, reshapes)
+	switch {
+	case !ok || n.Op != "Softmax" && n.Op != "Sigmoid" || len(n.Inputs) != 1:
+	case n.Outputs[0] == r.Output:
+		r.Output = n.Inputs[0]
+	default:
+		n.Op, n.Attributes = "Identity", nil
+	}
 }
 
 // of returns the half of the outputs with names, and whether the last of them still has to be split.

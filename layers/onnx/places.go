@@ -65,13 +65,14 @@ func decodePlaces(data []byte, dir string, o Options) (*Places, error) {
 
 // cut makes the input of the last layer the output of the graph, and returns that layer.
 func (r *reader) cut() (*Places, error) {
-	n, ok := r.makes(r.Output)
+	copies := []string{"Identity"}
+	n, ok := r.makes(r.Output, copies)
 	p := &Places{}
 	if ok && n.Op == "Add" && len(n.Inputs) == 2 {
 		at := slices.IndexFunc(n.Inputs, func(name string) bool { return r.weights[name] != nil })
 		if at >= 0 && len(r.weights[n.Inputs[at]].Shape) == 1 {
 			p.bias = r.weights[n.Inputs[at]]
-			n, ok = r.makes(n.Inputs[1-at])
+			n, ok = r.makes(n.Inputs[1-at], copies)
 		}
 	}
 	if !ok || len(n.Inputs) < 2 || r.weights[n.Inputs[1]] == nil {
@@ -80,7 +81,7 @@ func (r *reader) cut() (*Places, error) {
 	p.weight = r.weights[n.Inputs[1]]
 	switch {
 	case n.Op == "MatMul" && len(p.weight.Shape) == 2:
-	case n.Op == "Conv" && p.bias == nil && n.single() && product(p.weight.Shape[2:]) == 1:
+	case n.Op == "Conv" && p.bias == nil && n.single() && len(p.weight.Shape) > 2 && product(p.weight.Shape[2:]) == 1:
 		p.First, p.turned = true, true
 		if len(n.Inputs) > 2 {
 			if p.bias = r.weights[n.Inputs[2]]; p.bias == nil {
@@ -90,8 +91,19 @@ func (r *reader) cut() (*Places, error) {
 	default:
 		return nil, r.noPlaces()
 	}
+	if p.bias != nil && !slices.Equal(p.bias.Shape, []int{p.classes()}) { // Add would broadcast one of them
+		return nil, r.noPlaces()
+	}
 	r.Output = n.Inputs[0]
 	return p, nil
+}
+
+// classes returns the number C of outputs of the last layer.
+func (p *Places) classes() int {
+	if p.turned {
+		return p.weight.Shape[0]
+	}
+	return p.weight.Shape[1]
 }
 
 // single reports whether a convolution with a kernel of one element takes each place alone.
@@ -102,19 +114,19 @@ func (n Node) single() bool {
 	return !slices.ContainsFunc(pads, func(v int64) bool { return v != 0 }) && !slices.ContainsFunc(strides, other) && group <= 1
 }
 
-// makes returns the node that makes a value, behind nodes that copy it.
-func (r *reader) makes(name string) (n Node, ok bool) {
+// makes returns the node that makes a value, behind nodes of the operators past.
+func (r *reader) makes(name string, past []string) (n *Node, ok bool) {
 	for range r.Nodes {
 		at := slices.IndexFunc(r.Nodes, func(n Node) bool { return slices.Equal(n.Outputs, []string{name}) })
 		if at < 0 {
-			return n, false
+			return nil, false
 		}
-		if n = r.Nodes[at]; n.Op != "Identity" || len(n.Inputs) == 0 {
+		if n = &r.Nodes[at]; !slices.Contains(past, n.Op) || len(n.Inputs) == 0 {
 			return n, true
 		}
 		name = n.Inputs[0]
 	}
-	return n, false
+	return nil, false
 }
 
 func (r *reader) noPlaces() error {

@@ -64,11 +64,20 @@ func wide(a *tensor.Dense) *tensor.Dense {
 	return graph.Convert(a, tensor.Float64)
 }
 
-// TestPlacesOfNothing: a copy of nothing at the end of a damaged file is refused.
-func TestPlacesOfNothing(t *testing.T) {
-	_, err := decodePlaces(modelOf(graphOf([]message{nodeProto("Identity", nil, []string{"y"})})), "", Options{})
-	if err == nil || !strings.Contains(err.Error(), "is not that of one dense layer") {
-		t.Errorf("error %v", err)
+// TestPlacesWithoutLayer: the ends of damaged files are refused, and a bias that has not one number for each class.
+func TestPlacesWithoutLayer(t *testing.T) {
+	product := nodeProto("MatMul", []string{"x", "w"}, []string{"z"})
+	w := initial("w", 1, floatData(1, 2, 3, 4), 2, 2)
+	for name, g := range map[string]message{
+		"a copy of nothing":      graphOf([]message{nodeProto("Identity", nil, []string{"y"})}),
+		"a bias of all classes":  graphOf([]message{product, nodeProto("Add", []string{"z", "b"}, []string{"y"})}, w, initial("b", 1, floatData(1), 1)),
+		"a bias of each place":   graphOf([]message{product, nodeProto("Add", []string{"z", "b"}, []string{"y"})}, w, initial("b", 1, floatData(1, 2, 3), 3)),
+		"a kernel without a row": graphOf([]message{nodeProto("Conv", []string{"x", "w"}, []string{"y"})}, initial("w", 1, floatData(1), 1)),
+	} {
+		_, err := decodePlaces(modelOf(g), "", Options{})
+		if err == nil || !strings.Contains(err.Error(), "is not that of one dense layer") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

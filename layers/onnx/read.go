@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -293,6 +294,11 @@ func (r *reader) file() (*File, error) {
 		for i, name := range n.Inputs {
 			state[name] = state[name] || n.Op == "BatchNormalization" && i >= 3
 			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
+		}
+	}
+	for _, pattern := range r.o.Frozen {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.weights)), func(name string) bool { return layers.MatchName(pattern, name) }) {
+			return nil, fmt.Errorf("no array of the file fits the frozen name %q", pattern)
 		}
 	}
 	f, buffers := &File{weights: map[string]*Tensor{}}, r.buffers()

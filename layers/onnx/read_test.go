@@ -181,6 +181,16 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %+v", o, g)
 		}
 	}
+	for squash, last := range map[string]string{"Sigmoid": "Squeeze", "Softmax": "Identity"} {
+		nodes := []message{nodeProto("Add", []string{"x", "w"}, []string{"z"}), nodeProto(squash, []string{"z"}, []string{"p"}), nodeProto(last, []string{"p"}, []string{"y"})}
+		f, err := decode(modelOf(graphOf(nodes, halfW)), "", Options{Logits: true})
+		if err != nil || slices.ContainsFunc(f.Form.Layers[0].(Graph).Nodes, func(n Node) bool { return n.Op == squash }) {
+			t.Errorf("%s before %s: %+v, error %v", squash, last, f, err)
+		}
+	}
+	if _, err := decode(model, "", Options{Frozen: []string{"w", "v*"}}); err == nil || err.Error() != `no array of the file fits the frozen name "v*"` {
+		t.Errorf("a frozen name of nothing: error %v", err)
+	}
 	open := modelOf(message{}.bytes(11, valueInfo("x", 0, 0)).bytes(12, valueInfo("y")).bytes(1, addW).bytes(5, halfW))
 	if _, err := decode(open, "", Options{}); err == nil || !strings.Contains(err.Error(), "leaves the shape of an example open") {
 		t.Errorf("an open shape: %v", err)

@@ -42,7 +42,7 @@ func codecOf[T element](descr string) codec {
 		width: reflect.TypeFor[T]().Bits() / 8,
 		read:  func(r io.Reader, n, hint int) (any, error) { return readElements[T](r, n, hint) },
 		write: writeDense[T],
-		order: func(src any, shape, strides []int) any { return gather(src.([]T), shape, strides) },
+		order: func(src any, shape, strides []int) any { return raw.Gather(src.([]T), shape, strides, 0, 1) },
 	}
 }
 
@@ -195,7 +195,7 @@ func backing[T element](t *tensor.Dense) []T {
 	}
 	data := t.Data().([]T)
 	if t.RequiresIterator() || t.DataOrder().IsColMajor() {
-		return gather(data, t.Shape(), t.Strides())
+		return raw.Gather(data, t.Shape(), t.Strides(), 0, 1)
 	}
 	return data
 }
@@ -209,35 +209,4 @@ func columnMajor(shape []int) []int {
 		step *= d
 	}
 	return strides
-}
-
-// gather returns the elements of src, an array of the given shape and strides
-// with at least one dimension, in row-major order.
-func gather[T any](src []T, shape, strides []int) []T {
-	n := tensor.Shape(shape).TotalSize()
-	out := make([]T, 0, n)
-	last := len(shape) - 1
-	index := make([]int, last) // of the row that is copied
-	for len(out) < n {
-		at := 0
-		for axis, i := range index {
-			at += i * strides[axis]
-		}
-		for j := range shape[last] {
-			out = append(out, src[at+j*strides[last]])
-		}
-		advance(index, shape)
-	}
-	return out
-}
-
-// advance increments index like an odometer, whose digit for an axis runs from 0 to
-// shape[axis]-1.
-func advance(index, shape []int) {
-	for axis := len(index) - 1; axis >= 0; axis-- {
-		if index[axis]++; index[axis] < shape[axis] {
-			return
-		}
-		index[axis] = 0
-	}
 }

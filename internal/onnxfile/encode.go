@@ -30,9 +30,6 @@ func (m message) texts(num protowire.Number, v ...string) message {
 	return m
 }
 
-// Encode returns the file of a model.
-func (m *Model) Encode() ([]byte, error) { return m.encode("", nil) }
-
 // encode returns the file of a model. The elements of arrays that outside has are in the file with the name data,
 // from the byte that outside tells on.
 func (m *Model) encode(data string, outside map[string]int) ([]byte, error) {

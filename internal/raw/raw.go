@@ -105,6 +105,28 @@ func Dense(t Type, shape []int, data []byte) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
 }
 
+// Gather returns, row-major, the elements of an array of a shape that lies in src. The element of an index is number
+// from + Σ index·strides, and an element is width numbers of src.
+func Gather[T any](src []T, shape, strides []int, from, width int) []T {
+	n := width
+	for _, d := range shape {
+		n *= d
+	}
+	out, index, at := make([]T, 0, n), make([]int, len(shape)), from
+	for len(out) < n {
+		out = append(out, src[at*width:(at+1)*width]...)
+		for d := len(index) - 1; d >= 0; d-- { // the next index, as on an odometer
+			at += strides[d]
+			if index[d]++; index[d] < shape[d] {
+				break
+			}
+			at -= shape[d] * strides[d]
+			index[d] = 0
+		}
+	}
+	return out
+}
+
 // Half returns the value of an IEEE 754 binary16 number, exactly.
 func Half(h uint16) float32 {
 	sign := uint32(h>>15) << 31

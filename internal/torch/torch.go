@@ -171,51 +171,29 @@ func (m *members) tensor(t stored) (*tensor.Dense, error) {
 		return nil, err
 	}
 	elements, width := len(data)/kind.Size(), kind.Size()
-	n, err := t.check(elements, int(m.size))
-	if err != nil {
+	if err := t.check(elements, int(m.size)); err != nil {
 		return nil, err
 	}
-	return raw.Dense(kind, t.shape, t.gather(data, width, n))
+	return raw.Dense(kind, t.shape, raw.Gather(data, t.shape, t.stride, t.offset, width))
 }
 
-// check returns the number of elements of a view, at most most, if it lies within so many elements.
-func (t stored) check(elements, most int) (int, error) {
-	n, err := raw.Count(t.shape, most)
-	if err != nil {
-		return 0, err
+// check returns an error unless a view has at most most elements and lies within so many elements.
+func (t stored) check(elements, most int) error {
+	if _, err := raw.Count(t.shape, most); err != nil {
+		return err
 	}
 	if len(t.stride) != len(t.shape) || t.offset < 0 || t.offset >= elements {
-		return 0, fmt.Errorf("strides %v and offset %d for shape %v in %d elements", t.stride, t.offset, t.shape, elements)
+		return fmt.Errorf("strides %v and offset %d for shape %v in %d elements", t.stride, t.offset, t.shape, elements)
 	}
 	last := t.offset
 	for d, s := range t.stride {
 		if s < 0 || t.shape[d] > 1 && s > elements/(t.shape[d]-1) {
-			return 0, fmt.Errorf("strides %v for shape %v in %d elements", t.stride, t.shape, elements)
+			return fmt.Errorf("strides %v for shape %v in %d elements", t.stride, t.shape, elements)
 		}
 		last += s * max(t.shape[d]-1, 0)
 	}
 	if last >= elements {
-		return 0, fmt.Errorf("shape %v from element %d on with strides %v in %d elements", t.shape, t.offset, t.stride, elements)
+		return fmt.Errorf("shape %v from element %d on with strides %v in %d elements", t.shape, t.offset, t.stride, elements)
 	}
-	return n, nil
-}
-
-// gather copies the n elements of a view, row-major.
-func (t stored) gather(data []byte, width, n int) []byte {
-	out := make([]byte, 0, n*width)
-	index := make([]int, len(t.shape))
-	for range n {
-		at := t.offset
-		for d, i := range index {
-			at += i * t.stride[d]
-		}
-		out = append(out, data[at*width:(at+1)*width]...)
-		for d := len(index) - 1; d >= 0; d-- {
-			if index[d]++; index[d] < t.shape[d] {
-				break
-			}
-			index[d] = 0
-		}
-	}
-	return out
+	return nil
 }

@@ -41,7 +41,7 @@ func (r *reader) buffers() map[string]bool {
 		case !ok:
 		case with != "" && (n.Op == "Sub" || n.Op == "Div" || n.Op == "Mul" && before):
 			found[with], shifted[n.Outputs[0]] = true, true
-		case with == "" && slices.Contains([]string{"Cast", "Identity", "Flatten", "Reshape", "Transpose", "Unsqueeze", "Squeeze"}, n.Op):
+		case with == "" && slices.Contains(append(slices.Clone(reshapes), "Transpose"), n.Op):
 			shifted[n.Outputs[0]] = before
 		}
 	}

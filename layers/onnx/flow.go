@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"gorgonia.org/tensor"
-
-	"github.com/go-valla/valla/graph"
 )
 
 // flow is what the values of a graph depend on, and their shapes.
@@ -74,8 +70,7 @@ func (g Graph) inputNames() []string {
 
 // shapesOf notes the shapes and the kinds of all nodes of a graph for a number of examples.
 func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, kinds map[string]kind) error {
-	b := graph.NewBuilder(tensor.Float64)
-	x := b.Input("x", append([]int{batch}, input...)...)
+	b, x, array := leaves(batch, input)
 	ends, err := g.ends(b, x)
 	if err != nil {
 		return err
@@ -83,11 +78,7 @@ func (g Graph) shapesOf(batch int, input []int, shapes map[string][]int, kinds m
 	for name, v := range ends {
 		shapes[name], kinds[name] = v.shape(), v.kind
 	}
-	count := 0
-	_, err = g.run(b, x, func(a Array) *graph.Node {
-		count++
-		return b.Input(fmt.Sprint("array ", count), a.Shape...)
-	}, func(i int, _ *call, out []value) {
+	_, err = g.run(b, x, array, func(i int, _ *call, out []value) {
 		for k, name := range g.Nodes[i].Outputs[:min(len(g.Nodes[i].Outputs), len(out))] {
 			if out[k].node != nil {
 				shapes[name], kinds[name] = out[k].node.Shape().Clone(), out[k].kind

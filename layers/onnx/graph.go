@@ -222,15 +222,20 @@ func shown(name string) string {
 	return name
 }
 
-// dry computes with the shapes of a number of examples only: the arrays are leaves without values.
-func (g Graph) dry(batch int, in []int, seen func(i int, c *call, out []value)) ([]int, error) {
-	b := graph.NewBuilder(tensor.Float64)
-	x := b.Input("x", append([]int{batch}, in...)...)
+// leaves returns a builder with the inputs of a number of examples, and with the arrays: all without values.
+func leaves(batch int, in []int) (b *graph.Builder, x *graph.Node, array func(a Array) *graph.Node) {
+	b = graph.NewBuilder(tensor.Float64)
 	count := 0
-	y, err := g.run(b, x, func(a Array) *graph.Node {
+	return b, b.Input("x", append([]int{batch}, in...)...), func(a Array) *graph.Node {
 		count++
 		return b.Input(fmt.Sprint("array ", count), a.Shape...)
-	}, seen)
+	}
+}
+
+// dry computes with the shapes of a number of examples only.
+func (g Graph) dry(batch int, in []int, seen func(i int, c *call, out []value)) ([]int, error) {
+	b, x, array := leaves(batch, in)
+	y, err := g.run(b, x, array, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -357,13 +362,13 @@ func (n *network) parts(name string) (all []string) {
 	if i < 0 {
 		return []string{name}
 	}
-	switch node := n.Nodes[i]; node.Op {
-	case "Concat":
+	switch node := n.Nodes[i]; {
+	case node.Op == "Concat":
 		for _, in := range node.Inputs {
 			all = append(all, n.parts(in)...)
 		}
 		return all
-	case "Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Cast":
+	case slices.Contains(reshapes, node.Op):
 		return n.parts(node.Inputs[0])
 	}
 	return []string{name}

@@ -88,28 +88,12 @@ func strides(shape []int, n int) []int {
 	return out
 }
 
-// view copies the elements of h at from + Σ index·steps, for all indices of a shape.
-func (h *host) view(shape, steps []int, from int) (*host, error) {
-	n, err := raw.Count(shape, maxHost)
-	if err != nil {
+// view copies the elements of h at Σ index·steps, for all indices of a shape.
+func (h *host) view(shape, steps []int) (*host, error) {
+	if _, err := raw.Count(shape, maxHost); err != nil {
 		return nil, err
 	}
-	out := &host{shape: shape, v: make([]float64, n), whole: h.whole}
-	index := make([]int, len(shape))
-	for i := range out.v {
-		at := from
-		for d, k := range index {
-			at += k * steps[d]
-		}
-		out.v[i] = h.v[at]
-		for d := len(index) - 1; d >= 0; d-- {
-			if index[d]++; index[d] < shape[d] {
-				break
-			}
-			index[d] = 0
-		}
-	}
-	return out, nil
+	return &host{shape: shape, v: raw.Gather(h.v, shape, steps, 0, 1), whole: h.whole}, nil
 }
 
 // expanded broadcasts h to a shape, which has at least as many axes.
@@ -118,7 +102,7 @@ func (h *host) expanded(shape []int) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.view(to, strides(h.shape, len(to)), 0)
+	return h.view(to, strides(h.shape, len(to)))
 }
 
 // zip applies f to the pairs of two arrays that broadcast.
@@ -171,5 +155,5 @@ func (h *host) transposed(perm []int) (*host, error) {
 	for d, p := range perm {
 		shape[d], steps[d] = h.shape[p], own[p]
 	}
-	return h.view(shape, steps, 0)
+	return h.view(shape, steps)
 }

@@ -180,7 +180,7 @@ func TestConstantsThatAreTooLarge(t *testing.T) {
 	h := &host{shape: []int{1}, v: []float64{1}}
 	for name, f := range map[string]func() (*host, error){
 		"expanded": func() (*host, error) { return h.expanded([]int{maxHost + 1}) },
-		"view":     func() (*host, error) { return h.view([]int{1 << 20, 1 << 20}, []int{0, 0}, 0) },
+		"view":     func() (*host, error) { return h.view([]int{1 << 20, 1 << 20}, []int{0, 0}) },
 		"zip": func() (*host, error) {
 			return zip(&host{shape: []int{maxHost, 1}, v: make([]float64, maxHost)}, &host{shape: []int{2}, v: make([]float64, 2)}, false, math.Max)
 		},

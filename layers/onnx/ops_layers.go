@@ -8,15 +8,13 @@ import (
 
 func init() {
 	add(map[string]operator{
-		"Gemm":          gemm,
-		"MatMul":        matMul,
-		"Conv":          conv,
-		"ConvTranspose": convTranspose,
-		"MaxPool":       maxPool,
-		"AveragePool":   averagePool,
-		"GlobalAveragePool": globalPool(func(c *call, x *graph.Node, to []int) *graph.Node {
-			return c.b.Scale(c.b.SumTo(x, to...), float64(product(to))/float64(x.Shape().TotalSize()))
-		}),
+		"Gemm":              gemm,
+		"MatMul":            matMul,
+		"Conv":              conv,
+		"ConvTranspose":     convTranspose,
+		"MaxPool":           maxPool,
+		"AveragePool":       averagePool,
+		"GlobalAveragePool": globalPool((*call).mean),
 		"GlobalMaxPool": globalPool(func(c *call, x *graph.Node, to []int) *graph.Node {
 			return c.b.Reshape(c.b.MaxPool(flatImages(c.b, x), [2]int{1, x.Shape().TotalSize() / product(to)}, [2]int{1, 1}), to...)
 		}),
@@ -359,9 +357,8 @@ func (c *call) normalised(x *graph.Node, from int) *graph.Node {
 	for d := from; d < len(to); d++ {
 		to[d] = 1
 	}
-	share := float64(product(to)) / float64(x.Shape().TotalSize())
-	centred := c.b.Sub(x, c.b.Scale(c.b.SumTo(x, to...), share))
-	variance := c.b.Scale(c.b.SumTo(c.b.Square(centred), to...), share)
+	centred := c.b.Sub(x, c.mean(x, to))
+	variance := c.mean(c.b.Square(centred), to)
 	return c.made(c.b.Div(centred, c.b.Sqrt(c.b.Affine(variance, 1, c.float("epsilon", epsilon)))))
 }
 

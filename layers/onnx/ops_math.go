@@ -271,11 +271,19 @@ func reduce(mean bool) operator {
 func reduced(c *call, x *graph.Node, mean bool) []value {
 	axes := c.reduction()
 	kept := without(x.Shape(), axes, true)
-	sum := c.b.SumTo(x, kept...)
+	var y *graph.Node
 	if mean {
-		sum = c.b.Scale(sum, float64(product(kept))/float64(x.Shape().TotalSize()))
+		y = c.mean(x, kept)
+	} else {
+		y = c.b.SumTo(x, kept...)
 	}
-	return nodes(c.made(c.b.Reshape(sum, without(x.Shape(), axes, c.int("keepdims", 1) == 1)...)))
+	return nodes(c.made(c.b.Reshape(y, without(x.Shape(), axes, c.int("keepdims", 1) == 1)...)))
+}
+
+// mean returns the mean of x over the axes whose extent in the shape to is 1.
+func (c *call) mean(x *graph.Node, to []int) *graph.Node {
+	size := c.made(x).Shape().TotalSize()
+	return c.b.Scale(c.b.SumTo(x, to...), float64(product(to))/float64(size))
 }
 
 func product(shape []int) int {

@@ -108,7 +108,7 @@ func rmsNorm(c *call) []value {
 	for d := c.axis(c.int("axis", -1), len(to)); d < len(to); d++ {
 		to[d] = 1
 	}
-	square := c.b.Scale(c.b.SumTo(c.b.Square(x), to...), float64(product(to))/float64(x.Shape().TotalSize()))
+	square := c.mean(c.b.Square(x), to)
 	root := c.b.Sqrt(c.b.Affine(square, 1, c.float("epsilon", epsilon)))
 	return nodes(c.made(c.b.Mul(c.b.Div(x, root), c.node(1))))
 }
@@ -140,9 +140,8 @@ func standardised(c *call) []value {
 		c.failf("axes %v with the axis of the examples are not supported", axes)
 	}
 	to := without(x.Shape(), axes, true)
-	share := float64(product(to)) / float64(x.Shape().TotalSize())
-	centred := c.b.Sub(x, c.b.Scale(c.b.SumTo(x, to...), share))
-	square := c.b.Scale(c.b.SumTo(c.b.Square(centred), to...), share)
+	centred := c.b.Sub(x, c.mean(x, to))
+	square := c.mean(c.b.Square(centred), to)
 	return nodes(c.made(c.b.Div(centred, c.b.Affine(c.b.Sqrt(square), 1, 1e-9))))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/onnxfile"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -197,6 +200,42 @@ func TestOptions(t *testing.T) {
 	}
 	if f, err := decode(open, "", Options{Input: []int{2}}); err != nil || layers.OutputSize(f.Form) != 2 {
 		t.Errorf("a stated shape: %v", err)
+	}
+}
+
+// TestArraysBeside: a file with its arrays beside it is read as the file with its arrays inside.
+func TestArraysBeside(t *testing.T) {
+	numbers := func(n int) []float64 { return fixture.Normal(rand.New(rand.NewPCG(1, uint64(n))), n) }
+	model := &onnxfile.Model{
+		Nodes: []onnxfile.Node{
+			{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"z"}},
+			{Op: "MatMul", Inputs: []string{"z", "v"}, Outputs: []string{"p"}},
+			{Op: "Add", Inputs: []string{"p", "b"}, Outputs: []string{"y"}},
+		},
+		Arrays: []onnxfile.Array{onnxfile.Floats("w", numbers(35*33), 35, 33), onnxfile.Floats("v", numbers(33*4), 33, 4), onnxfile.Floats("b", numbers(4), 4)},
+		Inputs: []onnxfile.Value{{Name: "x", Type: onnxfile.Double, Shape: []int{0, 35}}}, Outputs: []onnxfile.Value{{Name: "y", Type: onnxfile.Double, Shape: []int{0, 4}}},
+	}
+	for most, count := range map[int]int{0: 1, 1: 2} {
+		files, size, err := model.Write(filepath.Join(t.TempDir(), "net.onnx"), most)
+		if err != nil || len(files) != count {
+			t.Fatalf("files %q, error %v", files, err)
+		}
+		for _, path := range files {
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size -= int(info.Size())
+		}
+		f, err := Read(files[0], Options{})
+		if err != nil || size != 0 {
+			t.Fatalf("%d bytes are not in the files %q, error %v", size, files, err)
+		}
+		for _, a := range model.Arrays {
+			if !bytes.Equal(f.weights[a.Name].Data, a.Data) {
+				t.Errorf("at most %d bytes inside: the array %q differs", most, a.Name)
+			}
+		}
 	}
 }
 

@@ -73,6 +73,23 @@ class Classifier(unittest.TestCase):
         net = trained(X, classes(X), 3, nn.functional.cross_entropy)
         self.assertGreater(valla.VallaClassifier(net, fit_options=SMALL["fit_options"]).fit(X, y).score(X, y), 0.8)
 
+    def test_one_logit(self):
+        X, _ = rows()
+        hot = classes(X) > 0
+        net = trained(X, hot, 1, lambda out, y: nn.functional.binary_cross_entropy_with_logits(out[:, 0], y.float()))
+        c = valla.VallaClassifier(net, fit_options=SMALL["fit_options"]).fit(X, np.where(hot, "hot", "cold"))
+        self.assertEqual(c.predict_proba(X).shape, (200, 2))
+        self.assertGreater(c.score(X, np.where(hot, "hot", "cold")), 0.8)
+
+    def test_missing_class(self):
+        X = np.random.default_rng(0).standard_normal((90, 2))
+        net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 10)).eval()
+        c = valla.VallaClassifier(net, fit_options=SMALL["fit_options"])
+        with self.assertRaisesRegex(valla.Error, "y: 9 classes, the network has 10 outputs"):
+            c.fit(X, np.arange(90) % 9 + 1)
+        with self.assertRaisesRegex(valla.Error, "call fit first"):
+            c.predict(X)
+
     def test_wrong(self):
         X, _ = rows(20)
         for want, y in (("one class", ["a"] * 20), ("row 0 has no class", np.full(20, np.nan)), ("expected one class for each row", np.zeros((20, 2)))):

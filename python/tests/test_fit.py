@@ -52,6 +52,8 @@ class Regression(unittest.TestCase):
         want = self.model.predict(self.X)["std"]
         for X in (self.X.tolist(), torch.tensor(self.X, requires_grad=True), np.asfortranarray(self.X), self.X.astype(object)):
             np.testing.assert_array_equal(self.model.predict(X)["std"], want)
+        half = torch.tensor(self.X).bfloat16()
+        np.testing.assert_array_equal(self.model.predict(half)["std"], self.model.predict(half.float())["std"])
 
     def test_report_and_scores(self):
         X, y = rows(seed=1)

@@ -15,7 +15,8 @@ Array = npt.NDArray[Any]
 def array(name: str, value: Any) -> Array:
     """The numbers of a value: an array, a tensor, a table or a list."""
     if hasattr(value, "detach"):  # a tensor of torch, on any device
-        value = value.detach().cpu().numpy()
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()  # NumPy has no bfloat16
     if hasattr(value, "toarray"):
         raise Error(f"{name}: a sparse matrix, expected an array: {name}.toarray() is one")
     try:

@@ -117,7 +117,7 @@ class VallaRegressor(_Estimator):
 
 class VallaClassifier(_Estimator):
     """A classification with error bars, as an estimator of scikit-learn. Classes may be numbers or text; with a
-    trained network, its outputs belong to the sorted classes."""
+    trained network, its outputs belong to the sorted classes, and a single logit to the second of two."""
 
     _estimator_type = "classifier"
     classes_: Array  # sorted
@@ -131,6 +131,10 @@ class VallaClassifier(_Estimator):
         if len(classes) < 2:
             raise Error(f"y: one class ({classes[0] if len(classes) else 'no rows'}), expected two or more")
         self._fit(X, numbers.reshape(-1).astype(np.int64), True)
+        outputs = self.predict_proba({k: a[:1] for k, a in inputs(X).items()}).shape[1]
+        if outputs != len(classes):  # classes that the rows lack would shift the others
+            del self.model_
+            raise Error(f"y: {len(classes)} classes, the network has {outputs} outputs")
         self.classes_ = classes
         return self
 
@@ -141,7 +145,8 @@ class VallaClassifier(_Estimator):
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities [rows, classes], in the order of classes_."""
-        return self._predictions(X)["p"]
+        p = self._predictions(X)
+        return p["p"] if "p" in p else np.stack([1 - p["mean"], p["mean"]], axis=1)  # a network of one logit has a mean
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the rows whose most probable class is right."""

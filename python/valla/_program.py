@@ -127,7 +127,7 @@ def version() -> Dict[str, Any]:
 def main() -> NoReturn:
     """The command valla: the program with the arguments of this process."""
     try:
-        program = find() if VARIABLE in os.environ or not _INSIDE.exists() else str(_INSIDE)
+        program = find()
     except Error as e:
         sys.exit(f"valla: {e}")
     if os.name == "nt":

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,7 @@ type Options struct {
 	Input []int
 	// Frozen are the names, in which * stands for any letters, of arrays that are not trained although
 	// they are floating-point numbers: the file does not tell a table of fixed positions from a
-	// learned one.
+	// learned one. A name that fits no array is an error.
 	Frozen []string
 	// Logits makes the input of a last Softmax or Sigmoid the output, for networks of classes.
 	Logits bool
@@ -287,18 +286,40 @@ func (r *reader) prune() {
 // the file may hold them as floating-point arrays.
 var settings = map[string][]int{"Clip": {1, 2}, "Pow": {1}, "Pad": {1, 2}, "Resize": {1, 2, 3}, "Range": {0, 1, 2}, "Where": {0}, "OneHot": {1, 2}, "Dropout": {1}}
 
-// file sorts the initialisers into parameters, state and constants.
-func (r *reader) file() (*File, error) {
-	state, fixed := map[string]bool{}, map[string]bool{}
+// untrained returns the names of the statistics of batch normalisation and of the frozen arrays.
+func (r *reader) untrained() (map[string]bool, error) {
+	state := map[string]bool{}
 	for _, n := range r.Nodes {
-		for i, name := range n.Inputs {
-			state[name] = state[name] || n.Op == "BatchNormalization" && i >= 3
-			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
+		if n.Op == "BatchNormalization" {
+			for _, name := range n.Inputs[min(3, len(n.Inputs)):] {
+				state[name] = true
+			}
 		}
 	}
 	for _, pattern := range r.o.Frozen {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.weights)), func(name string) bool { return layers.MatchName(pattern, name) }) {
+		fits := false
+		for name := range r.weights {
+			if layers.MatchName(pattern, name) {
+				fits, state[name] = true, true
+			}
+		}
+		if !fits {
 			return nil, fmt.Errorf("no array of the file fits the frozen name %q", pattern)
+		}
+	}
+	return state, nil
+}
+
+// file sorts the initialisers into parameters, state and constants.
+func (r *reader) file() (*File, error) {
+	state, err := r.untrained()
+	if err != nil {
+		return nil, err
+	}
+	fixed := map[string]bool{}
+	for _, n := range r.Nodes {
+		for i, name := range n.Inputs {
+			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
 		}
 	}
 	f, buffers := &File{weights: map[string]*Tensor{}}, r.buffers()
@@ -309,9 +330,6 @@ func (r *reader) file() (*File, error) {
 			c.Name = name
 			r.Constants = append(r.Constants, c)
 			continue
-		}
-		for _, pattern := range r.o.Frozen {
-			state[name] = state[name] || layers.MatchName(pattern, name)
 		}
 		if buffers[name] && !state[name] {
 			state[name], f.Buffers = true, append(f.Buffers, name)

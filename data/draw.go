@@ -212,6 +212,8 @@ func (g *gathered) put(t *Table, i, at int) error {
 		g.f32 = placed(g.f32, v[i*n:(i+1)*n], at)
 	case []uint8:
 		g.u8 = placed(g.u8, v[i*n:(i+1)*n], at)
+	default:
+		return fmt.Errorf("%s: inputs are %v, expected float64, float32 or uint8", t.Path, t.X.Dtype())
 	}
 	return nil
 }

@@ -145,6 +145,7 @@ func TestDrawErrors(t *testing.T) {
 	a := put(t, "a.csv", "a,b\n1,2\n3,4\n")
 	images := putNPZ(t, "X y", array([]int{1, 1, 2, 2}, make([]uint8, 4)), array([]int{1}, []float64{1}))
 	wide := putNPZ(t, "X y", array([]int{1, 1, 2, 3}, make([]uint8, 6)), array([]int{1}, []float64{1}))
+	whole := putNPZ(t, "X y", array([]int{1, 1, 2, 2}, make([]int64, 4)), array([]int{1}, []float64{1}))
 	for _, c := range []struct {
 		rows int
 		from []string
@@ -155,6 +156,7 @@ func TestDrawErrors(t *testing.T) {
 		{2, []string{a, put(t, "c.csv", "a,c\n1,2\n")}, `c.csv: no column "b"`},
 		{2, []string{a, images}, "inputs and columns of other kinds than in"},
 		{2, []string{images, wide}, "inputs of shape (1, 2, 3) and type uint8, expected (1, 2, 2) and uint8 as in"},
+		{2, []string{whole}, "inputs are int64, expected float64, float32 or uint8"},
 	} {
 		if _, _, err := drawn(t, TableReader{}, Draw{Rows: c.rows}, c.from...); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: error %v, want one with %q", c.from, err, c.want)

@@ -260,6 +260,10 @@ func TestRounded(t *testing.T) {
 	if err != nil || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "18446744073709551615 is beyond 2⁵³") {
 		t.Errorf("notes %q, error %v", table.Notes, err)
 	}
+	table, err = ReadTable(put(t, "d.csv", "id,b\n"+strings.Repeat("123456789", 5)+",1\n"))
+	if err != nil || len(table.Notes) != 1 {
+		t.Errorf("notes %q of 45 digits, error %v", table.Notes, err)
+	}
 	table, err = ReadTable(put(t, "d.csv", "id,b\n18446744073709551616,1\n9223372036854775808,2\n"))
 	if err != nil || len(table.Notes) != 0 {
 		t.Errorf("notes %q of powers of two, error %v", table.Notes, err)

@@ -86,7 +86,8 @@ func parse(cell []byte) (v float64, ok bool) {
 
 // rounded says whether a cell that holds v is a whole number that float64 does not hold.
 func rounded(cell []byte, v float64) bool {
-	if math.Abs(v) < tablefile.Exact || len(cell) > 20 {
+	const most = 310 // digits of a float64, and a sign
+	if math.Abs(v) < tablefile.Exact || len(cell) > most {
 		return false
 	}
 	exact, ok := new(big.Int).SetString(string(cell), 10)

@@ -127,6 +127,14 @@ func TestPartsOfParquet(t *testing.T) {
 			t.Errorf("parts of %d bytes: %d parts, want %d; rows %q", size, parts, most, got)
 		}
 	}
+	s, err := TableReader{}.OpenPart(Part{Path: path, Unit: groupUnit, From: 1, To: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if b, err := s.Next(1); err != nil || b.place(0, 0) != place(path, false, 3, "a") {
+		t.Errorf("a row is called %s, error %v", b.place(0, 0), err)
+	}
 }
 
 // TestPartsOfFolders: a part of a folder has its images and their classes.

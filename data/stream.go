@@ -33,6 +33,7 @@ type Stream struct {
 	noted  map[string]bool // the notes that a batch has given
 	lines  bool            // says that the file is text
 	part   bool            // says that it is a Part, which may have no rows
+	base   int             // rows of a Parquet file before the part
 	read   int             // rows so far
 	limit  int64           // of memory for a batch; 0 means what the machine has left
 
@@ -193,7 +194,7 @@ func (b *batch) table() (*Table, error) {
 			}
 		}
 	}
-	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.read - b.n}
+	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.base + b.read - b.n}
 	for j, u := range b.use {
 		t.Columns = append(t.Columns, u.name)
 		if b.words[j] != nil {

@@ -86,7 +86,7 @@ func (m *Model) inputs(t *data.Table, at []int, lacking map[string]int) (*tensor
 func (m *Model) examples(t *data.Table, features, targets []int, lacking map[string]int) (set *data.Set, left int, err error) {
 	in := m.Task.Inputs
 	if in.Encoding != nil && in.Encoding.Missing == data.MissingDrop {
-		if t, left, err = t.Complete(slices.Concat(features, targets)); err != nil {
+		if t, left, err = in.Encoding.Complete(t, features, targets); err != nil {
 			return nil, left, err
 		}
 	}

@@ -92,15 +92,18 @@ func oneOf(labels []string) string {
 // ErrIncomplete is wrapped where every row lacks a value.
 var ErrIncomplete = errors.New("no row has all values")
 
-// Complete returns the table without the rows that lack a value in the columns with the
-// numbers at, and how many those are. A table of which no row is left is an error that wraps
-// [ErrIncomplete].
-func (t *Table) Complete(at []int) (*Table, int, error) {
+// Complete returns a table without the rows that lack a value, and how many those are. The columns with the numbers at are
+// the encoding's columns, in their order. A table of which no row is left is an error that wraps [ErrIncomplete].
+func (e *Encoding) Complete(t *Table, at, targets []int) (*Table, int, error) {
 	gap := make([]bool, t.N())
-	for _, j := range at {
+	for k, j := range slices.Concat(at, targets) {
+		c := ColumnCode{}
+		if k < len(at) {
+			c = e.Columns[k]
+		}
 		if w := t.wordsOf(j); w != nil {
 			for i, code := range w.Codes {
-				gap[i] = gap[i] || code > 0 && missing(w.List[code-1].Text)
+				gap[i] = gap[i] || code > 0 && c.lacks(w.List[code-1].Text)
 			}
 		}
 	}

@@ -133,4 +133,14 @@ func TestMissingValues(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "zero") {
 		t.Errorf("error %v of another way", err)
 	}
+	set, err = column(t, "7", "8").Encode(ColumnOptions{Numeric: []string{"c"}, Missing: MissingError})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := ReadTable(put(t, "t.parquet", string(parquetOf(t, []struct{ C string }{{"7"}, {"x"}}))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = set.Encoding.Apply(texts, []int{0}, nil)
+	expectError(t, err, texts.Path, `expected a number, found "x"`)
 }

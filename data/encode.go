@@ -74,7 +74,7 @@ func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 		return nil, err
 	}
 	if e.Missing == MissingDrop {
-		if t, e.LeftOut, err = t.Complete(slices.Concat(at, targets)); err != nil {
+		if t, e.LeftOut, err = e.Complete(t, at, targets); err != nil {
 			return nil, err
 		}
 	}

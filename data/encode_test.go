@@ -59,6 +59,7 @@ func TestEncodeByHand(t *testing.T) {
 	encoded(t, column(t, "7", "7", "07", "8", "8.0"), ColumnOptions{Categorical: []string{"c"}}, "c=7|c=8|c other", 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0)
 	encoded(t, column(t, "7", "x", "8", "6"), ColumnOptions{Numeric: []string{"c"}}, "c|c missing", 7, 0, 7, 1, 8, 0, 6, 0)
 	encoded(t, column(t, "7", "", "8"), ColumnOptions{Missing: MissingDrop}, "c", 7, 8)
+	encoded(t, column(t, "7", "x", "8", ""), ColumnOptions{Numeric: []string{"c"}, Missing: MissingDrop}, "c", 7, 8)
 	// The median and the categories come from the training rows.
 	some := ColumnOptions{Rows: func(n int) ([]int, error) { return []int{0, 1, 2}, nil }}
 	encoded(t, column(t, "1", "", "4", "100", "200"), some, "c|c missing", 1, 0, 2.5, 1, 4, 0, 100, 0, 200, 0)

@@ -203,7 +203,7 @@ func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.De
 			gaps, err = c.scalar(t, at[i], out[k:], d)
 		}
 		if err == nil && gaps > 0 && e.Missing != MissingMedian {
-			err = t.missing(at[i])
+			err = c.missing(t, at[i])
 		}
 		if err != nil {
 			return nil, err
@@ -218,16 +218,24 @@ func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.De
 	return dense.Of(out, n, d), nil
 }
 
-// missing is the error about a value that column j lacks.
-func (t *Table) missing(j int) error {
-	words := t.wordsOf(j).List
-	for _, w := range words {
-		if missing(w.Text) {
-			return t.cell(j, w, "a value")
-		}
+// lacks says whether a cell with a word lacks a value.
+func (c *ColumnCode) lacks(word string) bool {
+	if !c.Lenient {
+		return missing(word)
 	}
-	if len(words) > 0 {
-		return t.cell(j, words[0], "a number")
+	_, number := parse([]byte(word))
+	return !number
+}
+
+// missing is the error about a value that column j lacks.
+func (c *ColumnCode) missing(t *Table, j int) error {
+	for _, w := range t.wordsOf(j).List {
+		switch {
+		case missing(w.Text):
+			return t.cell(j, w, "a value")
+		case c.lacks(w.Text):
+			return t.cell(j, w, "a number")
+		}
 	}
 	return fmt.Errorf("%s: column %q lacks values", t.Path, t.Columns[j])
 }

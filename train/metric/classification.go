@@ -18,20 +18,19 @@ type Classification struct {
 
 	// means over the rows, of which those of right are 1 where a row was classified correctly, and those of square
 	// are (right − confidence)²
-	right, nll, brier, entropy, square Mean // over the rows
+	right, nll, brier, square Mean // over the rows
 }
 
 // ClassificationScores are the scores of N predictions. Every mean is over all predictions.
 type ClassificationScores struct {
-	N       int     // predictions
-	NLL     float64 // negative log-likelihood: mean of −log p[label], nats; +Inf if a label had probability 0
-	ACC     float64 // accuracy: share of rows whose most probable class (the first of equals) is the label
-	ECE     float64 // expected calibration error, see Add
-	Brier   float64 // mean over rows of the sum over classes of (p − onehot)²
-	Entropy float64 // mean of the predictive entropy, nats
+	N     int     // predictions
+	NLL   float64 // negative log-likelihood: mean of −log p[label], nats; +Inf if a label had probability 0
+	ACC   float64 // accuracy: share of rows whose most probable class (the first of equals) is the label
+	ECE   float64 // expected calibration error, see Add
+	Brier float64 // mean over rows of the sum over classes of (p − onehot)²
 
 	// Errors are standard errors. The ECE is a sum of magnitudes over the bins, whose signs count as known.
-	Errors struct{ NLL, ACC, ECE, Brier, Entropy float64 } // in the units of the scores
+	Errors struct{ NLL, ACC, ECE, Brier float64 } // in the units of the scores
 }
 
 // Add adds a batch: probs is [n, C] row-major, and labels is [n] with numbers from 0 to C−1.
@@ -70,7 +69,6 @@ func (c *Classification) add(p []float64, label int) {
 	}
 	right := step(best == label)
 	c.nll.Add(-math.Log(p[label]))
-	c.entropy.Add(Entropy(p))
 	c.brier.Add(brier)
 	c.right.Add(right)
 	c.square.Add((right - p[best]) * (right - p[best]))
@@ -83,11 +81,11 @@ func (c *Classification) Result() (ClassificationScores, error) {
 	if n == 0 {
 		return ClassificationScores{}, ErrEmpty
 	}
-	nll, right, brier, entropy := c.nll.Estimate(), c.right.Estimate(), c.brier.Estimate(), c.entropy.Estimate()
-	s := ClassificationScores{N: int(n), NLL: nll.Value, ACC: right.Value, Brier: brier.Value, Entropy: entropy.Value}
+	nll, right, brier := c.nll.Estimate(), c.right.Estimate(), c.brier.Estimate()
+	s := ClassificationScores{N: int(n), NLL: nll.Value, ACC: right.Value, Brier: brier.Value}
 	ece := eceOf(c.bins[:], n, c.square.Estimate().Value)
 	s.ECE = ece.Value
-	s.Errors.NLL, s.Errors.ACC, s.Errors.ECE, s.Errors.Brier, s.Errors.Entropy = nll.StandardError, right.StandardError, ece.StandardError, brier.StandardError, entropy.StandardError
+	s.Errors.NLL, s.Errors.ACC, s.Errors.ECE, s.Errors.Brier = nll.StandardError, right.StandardError, ece.StandardError, brier.StandardError
 	return s, nil
 }
 
@@ -98,7 +96,7 @@ func eceOf(bins []bin, n, square float64) Estimate {
 	for _, b := range bins {
 		e.Value += math.Abs(float64(b.right)-b.confidence) / n
 	}
-	e.StandardError = math.Sqrt(max(square-e.Value*e.Value, 0) / (n - 1))
+	e.StandardError = standardError(square-e.Value*e.Value, n)
 	return e
 }
 

@@ -24,15 +24,15 @@ func classificationOf(t *testing.T, probs []float64, labels []int) Classificatio
 func TestClassificationByHand(t *testing.T) {
 	probs := []float64{
 		0.5, 0.25, 0.25, // right, Brier ¼ + 1/16 + 1/16 = 0.375, entropy 1.5 log 2
-		0.25, 0.25, 0.5, // wrong (label 0), Brier 9/16 + 1/16 + 1/4 = 0.875, entropy 1.5 log 2
-		0, 1, 0, // right, Brier 0, entropy 0
-		0.5, 0.5, 0, // the first of equals: wrong for label 1, Brier 0.5, entropy log 2
+		0.25, 0.25, 0.5, // wrong (label 0), Brier 9/16 + 1/16 + 1/4 = 0.875
+		0, 1, 0, // right, Brier 0
+		0.5, 0.5, 0, // the first of equals: wrong for label 1, Brier 0.5
 	}
 	s := classificationOf(t, probs, []int{0, 0, 1, 1})
 	near(t, "NLL", s.NLL, (1+2+0+1)*math.Ln2/4, 1e-15)
 	near(t, "ACC", s.ACC, 0.5, 0)
 	near(t, "Brier", s.Brier, 1.75/4, 1e-15)
-	near(t, "Entropy", s.Entropy, 4*math.Ln2/4, 1e-15)
+	near(t, "Entropy", Entropy(probs[:3]), 1.5*math.Ln2, 1e-15)
 	// Confidence ½ three times, once right: |1 − 1.5| = 0.5; confidence 1, right: 0.
 	near(t, "ECE", s.ECE, 0.5/4, 1e-15)
 }
@@ -41,6 +41,11 @@ func TestClassificationInfiniteNLL(t *testing.T) {
 	s := classificationOf(t, []float64{1, 0}, []int{1})
 	if !math.IsInf(s.NLL, 1) {
 		t.Errorf("NLL of an impossible label = %v, want +Inf", s.NLL)
+	}
+	for p := 0.5; p < 1; p += 0.01 {
+		if s := classificationOf(t, []float64{p, 1 - p}, []int{0}); !math.IsNaN(s.Errors.ECE) {
+			t.Errorf("the ECE of one row with the probability %g has the standard error %g", p, s.Errors.ECE)
+		}
 	}
 }
 

@@ -12,6 +12,14 @@ type Estimate struct {
 // unknown is the estimate of a score that the rows do not have.
 var unknown = Estimate{math.NaN(), math.NaN()}
 
+// standardError returns the standard error of a mean of n numbers with a variance.
+func standardError(variance, n float64) float64 {
+	if n < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(max(variance, 0) / (n - 1))
+}
+
 // Mean accumulates a mean. The zero value is ready to use.
 type Mean struct {
 	n              float64 // numbers so far

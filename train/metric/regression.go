@@ -34,13 +34,9 @@ type RegressionScores struct {
 
 	// CQM is the calibration error of the central intervals, ∫|coverage(a) − a| da
 	// by the trapezoid rule on a = 0, 0.1 … 1, where coverage(0) = 0 and
-	// coverage(1) = 1 hold exactly.
+	// coverage(1) = 1 hold exactly. The numbers printed in the VaLLA paper are larger by
+	// 0.05, because they count an error of 1 at a = 1.
 	CQM float64
-
-	// CQMAsPublished is CQM + 0.05. The numbers printed in the VaLLA paper are larger by
-	// 0.05, because they count an error of 1 at a = 1. This field is only for comparisons
-	// with them.
-	CQMAsPublished float64
 
 	// Errors are standard errors. The CQM is a sum of magnitudes of the deviations of coverages, whose signs count as
 	// known.
@@ -132,7 +128,6 @@ func (r *Regression) Result() (RegressionScores, error) {
 		s.Coverage[i] = c / n
 		s.CQM += math.Abs(s.Coverage[i]-Level(i)) / (levels + 1)
 	}
-	s.CQMAsPublished = s.CQM + 0.05
 	s.Errors.NLL, s.Errors.RMSE, s.Errors.CRPS, s.Errors.CQM = nll.StandardError, squared.StandardError, crps.StandardError, r.cqmError(s.Coverage)
 	for i := range s.Pinball {
 		s.Pinball[i] = r.pinball[i].Estimate()
@@ -157,7 +152,7 @@ func (r *Regression) cqmError(coverage [levels]float64) float64 {
 			square += sign(i) * sign(j) * r.together[i][j] / r.nll.n
 		}
 	}
-	return math.Sqrt(max(square-mean*mean, 0) / (r.nll.n - 1))
+	return standardError(square-mean*mean, r.nll.n)
 }
 
 func checkGaussian(mean, variance, y []float64) error {

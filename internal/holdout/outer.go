@@ -24,6 +24,9 @@ func Outer(set *data.Set, share float64) (inner, outer *data.Set, err error) {
 	order := dense.Indices(n)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(away[a]), math.Abs(away[b])) })
 	k := n - int(math.Round(share*float64(n)))
+	if k <= 0 || k >= n {
+		return nil, nil, fmt.Errorf("a share of %g of %d rows leaves no outer or no inner rows", share, n)
+	}
 	slices.Sort(order[:k])
 	slices.Sort(order[k:])
 	return set.Rows(order[:k]), set.Rows(order[k:]), nil

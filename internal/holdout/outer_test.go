@@ -69,6 +69,9 @@ func TestOuter(t *testing.T) {
 			}
 		}
 	}
+	if _, _, err := holdout.Outer(set.Rows([]int{0, 1, 2, 3}), 0.1); err == nil || err.Error() != "a share of 0.1 of 4 rows leaves no outer or no inner rows" {
+		t.Errorf("error %v of four rows", err)
+	}
 	clear(set.X.Float64s())
 	if _, _, err := holdout.Outer(set, 0.1); err == nil {
 		t.Error("rows that are all alike have outer rows")

@@ -161,7 +161,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"coverage95": "expected a rule such as", "coverage95>0.9": "expected a rule such as", "nll>=map": "only nll<=map", "rmse<=map": "only nll<=map",
-		"coverage100>=0.9": "a level between 0 and 100", "nll<=NaN": "expected a number"} {
+		"coverage100>=0.9": "a level between 0 and 100", "coverage9.9.5>=0.9": "a level between 0 and 100", "coverage.>=0.9": "a level between 0 and 100", "nll<=NaN": "expected a number"} {
 		if _, err := ParseRules([]string{text}, 0.95); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}

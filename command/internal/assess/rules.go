@@ -71,11 +71,12 @@ func ParseRules(list []string, level float64) ([]Rule, error) {
 		}
 		r := Rule{Text: strings.ReplaceAll(text, " ", ""), name: strings.ToLower(parts[1]), more: parts[2] == ">="}
 		if m := levelled.FindStringSubmatch(r.name); m != nil {
-			r.name, r.level = m[1], level
-			if v, err := strconv.ParseFloat(m[2], 64); err == nil {
-				r.level = v / 100
+			var err error
+			if r.name, r.level = m[1], level; m[2] != "" {
+				r.level, err = strconv.ParseFloat(m[2], 64)
+				r.level /= 100
 			}
-			if !(r.level > 0 && r.level < 1) {
+			if err != nil || !(r.level > 0 && r.level < 1) {
 				return nil, settings.Errorf("require: %q, expected a level between 0 and 100 percent in %s", text, parts[1])
 			}
 		}

@@ -19,6 +19,7 @@ func TestEnsemble(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.stdout, "3 × LLA") {
 		t.Errorf("fit: %+v", r)
 	}
+	must(t, dir, "fit", "d.csv", "--model", "two.valla", "--method", "lla", "--weights", "*/dense1.weight", "--out", "c.valla")
 	for _, model := range []string{"a.valla", "b.valla", "two.valla"} {
 		if r := run(t, dir, "eval", "d.csv", "--model", model); r.code != 0 {
 			t.Errorf("eval: %+v", r)

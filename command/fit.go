@@ -272,8 +272,11 @@ func (c *fitCommand) checkMethod() error {
 func (c *fitCommand) checkWeights() error {
 	if of := settings.Lookup(c.method, "weights"); of != nil {
 		for w := range strings.SplitSeq(of.Text(), ",") {
+			if w == "" || w == "all" || w == "last-layer" {
+				continue
+			}
 			_, err := os.Stat(w)
-			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy", ".pt", ".pth", ".safetensors"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
+			if err == nil || slices.Contains([]string{".npz", ".npy", ".pt", ".pth", ".safetensors"}, strings.ToLower(filepath.Ext(w))) {
 				return settings.Errorf("--weights %s: expected all, last-layer or names of parameters; a file of weights goes with --net-weights", w)
 			}
 		}

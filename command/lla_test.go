@@ -89,7 +89,7 @@ func TestFlagsOfMethods(t *testing.T) {
 		"--method lla --structure half":                      "expected one of full, kfac, diag, lowrank",
 		"--method lla --weights net.npz":                     "--weights net.npz: expected all, last-layer or names of parameters; a file of weights goes with --net-weights",
 		"--weights other.npz":                                "--weights other.npz: expected all, last-layer or names of parameters; a file of weights goes with --net-weights",
-		"--method lla --weights some/where":                  "a file of weights goes with --net-weights",
+		"--method lla --weights some/where":                  `parameter "some/where" is unknown or named twice; the network has ["dense1.weight"`,
 		"--method lla --weights dense9":                      `parameter "dense9" is unknown or named twice; the network has ["dense1.weight"`,
 		"--method lla --hyper fixed":                         "hyper fixed needs a prior-std",
 		"--method lla --hyper grid --priors per-layer":       "hyper grid, which finds one prior-std",

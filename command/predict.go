@@ -175,6 +175,7 @@ func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla
 	if err != nil {
 		return err
 	}
+	printNotes(cmd, medianNotes(c.medians))
 	all.Samples, err = m.Sample(cmd.Context(), set.X, valla.SampleOptions{Samples: c.Samples, Noise: c.Noise, Seed: c.Seed})
 	if err != nil {
 		return fmt.Errorf("%s: %w", rows.Path, err)
@@ -225,7 +226,7 @@ func medianNotes(n int) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("The mean of %d predictions does not exist, or the last half per cent of the distribution makes it: their mean is the median, and their std is +Inf, in JSON null.", n)}
+	return []string{listing.MedianNote(fmt.Sprint(n))}
 }
 
 // predictions returns the predictions for a batch of rows.

@@ -94,6 +94,15 @@ func TestTargetTransformWithoutMean(t *testing.T) {
 	if s := doc["scores"].([]any)[0].(map[string]any); doc["medians"] != 60.0 || s["nll"] == nil || s["crps"] != nil {
 		t.Errorf("scores %v", doc)
 	}
+	if r := run(t, dir, "fit", "sales.csv", "--model", "map.valla", "--method", "lla", "--weights", "last-layer", "--out", "m.valla"); r.code != 0 {
+		t.Fatalf("fit: %+v", r)
+	}
+	for _, more := range [][]string{{"--samples", "2"}, {"--parts", "shards"}} {
+		if r := run(t, dir, with([]string{"predict", "sales.csv", "--model", "m.valla"}, more...)...); r.code != 0 || !strings.Contains(r.stderr, "predictions does not exist") {
+			t.Errorf("%v: exit code %d, stderr %q", more, r.code, r.stderr)
+		}
+	}
+	decode(t, must(t, dir, "report", "sales.csv", "--model", "map.valla", "--out", "r.html", "--json"), &doc)
 }
 
 // TestTargetTransformRefusals: a target that the transform does not take is one line with its file, row and column, in

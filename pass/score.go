@@ -31,20 +31,24 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 			return 0, nil, err
 		}
 	}
-	n := int64(0)
+	n, medians := int64(0), 0
 	err = listing.Batches(ctx, rows, func(_ int, set *data.Set) error {
 		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.Link, First: int(n)})
 		if err != nil {
 			return err
 		}
-		n += int64(p.N())
+		n, medians = n+int64(p.N()), medians+p.Medians()
 		list, err := o.list(p, rows)
 		if err != nil {
 			return err
 		}
 		return w.Rows(list)
 	})
-	return n, rows.Notes(), err
+	notes := rows.Notes()
+	if medians > 0 {
+		notes = append(notes, listing.MedianNote("some")) // without a number the notes of all parts are one
+	}
+	return n, notes, err
 }
 
 // list returns the columns of the predictions p for the last batch of rows.

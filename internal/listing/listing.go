@@ -4,6 +4,7 @@ package listing
 
 import (
 	"encoding/csv"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -106,6 +107,11 @@ func (r *Predictions) each(p *valla.Prediction, columns ...Column) {
 			r.Add(c.Name+suffix, c.Values, t, len(p.Targets))
 		}
 	}
+}
+
+// MedianNote returns a note on predictions whose mean is the median: which are they, such as 60.
+func MedianNote(which string) string {
+	return fmt.Sprintf("The mean of %s predictions does not exist, or the last half per cent of the distribution makes it: their mean is the median, and their std is +Inf, in JSON null.", which)
 }
 
 // IDs returns the columns that name the rows of the last batch.

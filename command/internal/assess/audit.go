@@ -219,7 +219,8 @@ func widths(p *valla.Prediction) []float64 {
 		return out
 	}
 	for i, v := range p.Std() {
-		out[i/len(p.Targets)] += math.Log(max(v, math.SmallestNonzeroFloat64)) / float64(len(p.Targets))
+		v = min(max(v, math.SmallestNonzeroFloat64), math.MaxFloat64) // it is +Inf where there is no mean
+		out[i/len(p.Targets)] += math.Log(v) / float64(len(p.Targets))
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -66,13 +65,8 @@ func (c *acquireCommand) run(cmd *cobra.Command, args []string) error {
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	if c.out != "" && !strings.EqualFold(filepath.Ext(c.out), ".csv") {
-		return settings.Errorf("--out %s, expected a file called .csv", c.out)
-	}
-	if c.out != "" {
-		if err := checkOut(cmd, "out", args); err != nil {
-			return err
-		}
+	if err := checkCSV(cmd, args); err != nil {
+		return err
 	}
 	m, err := valla.Load(c.model)
 	if err != nil {
@@ -129,21 +123,16 @@ func (c *acquireCommand) write(stdout io.Writer, p *listing.Predictions) error {
 	return err
 }
 
-// acquiredLists are the chosen rows for --json.
+// acquiredLists are the columns of acquired for --json.
 func acquiredLists(p *listing.Predictions) []map[string]any {
 	list := make([]map[string]any, p.Rows)
+	last := len(p.Columns) - 1
 	for i := range list {
 		list[i] = map[string]any{}
-		for _, col := range p.Columns {
-			switch {
-			case col.Name == "row":
-				list[i][col.Name] = json.Number(col.Texts[i])
-			case col.Texts != nil:
-				list[i][col.Name] = col.Texts[i]
-			default:
-				list[i][col.Name] = col.Values[i]
-			}
+		for _, id := range p.Columns[1:last] {
+			list[i][id.Name] = id.Texts[i]
 		}
+		list[i]["row"], list[i]["score"] = json.Number(p.Columns[0].Texts[i]), p.Columns[last].Values[i] // also where an ID has such a name
 	}
 	return list
 }

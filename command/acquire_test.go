@@ -50,6 +50,19 @@ func TestAcquire(t *testing.T) {
 	for _, by := range []string{"bald", "posterior"} {
 		must(t, dir, with(args, "--by", by)...)
 	}
+	rows, err := os.ReadFile(filepath.Join(dir, "train.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := strings.ReplaceAll("row,"+strings.TrimSpace(string(rows)), "\n", "\nr,")
+	if err := os.WriteFile(filepath.Join(dir, "ids.csv"), []byte(ids), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "train", "ids.csv", "--target", "y", "--id", "row", "--hidden", "3", "--iterations", "10", "--out", "ids.valla")
+	must(t, dir, "fit", "ids.csv", "--model", "ids.valla", "--method", "lla", "--weights", "last-layer", "--out", "named.valla")
+	if err := json.Unmarshal([]byte(must(t, dir, "acquire", "ids.csv", "--model", "named.valla", "--json")), &doc); err != nil || doc.Rows[0].Row < 1 {
+		t.Errorf("an ID called row: %+v, error %v", doc, err)
+	}
 	fails(t, dir, 2, "expected at least one", with(args, "-n", "0")...)
 	fails(t, dir, 2, "a network without a posterior", "acquire", "test.csv", "--model", "map.valla")
 	fails(t, dir, 2, "called .csv", with(args, "--out", "x.npz")...)

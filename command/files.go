@@ -14,11 +14,26 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
+// checkCSV is checkOut for a table of text.
+func checkCSV(cmd *cobra.Command, args []string) error {
+	if err := checkOut(cmd, "out", args); err != nil {
+		return err
+	}
+	if f := cmd.Flags().Lookup("out"); f.Changed && !strings.EqualFold(filepath.Ext(f.Value.String()), ".csv") {
+		return settings.Errorf("--out %s, expected a file called .csv", f.Value)
+	}
+	return nil
+}
+
 // checkOut returns an error if the file that the flag out of a command names cannot be written, or if it is a file of an
 // argument or of another flag, which would be lost. Files of the flags over may be replaced. It is called before the work, so
-// that the work is not lost either.
+// that the work is not lost either. A flag that is not given names no file.
 func checkOut(cmd *cobra.Command, out string, args []string, over ...string) error {
-	path := cmd.Flags().Lookup(out).Value.String()
+	flag := cmd.Flags().Lookup(out)
+	if !flag.Changed {
+		return nil
+	}
+	path := flag.Value.String()
 	for _, other := range otherFiles(cmd, args, append(over, out)...) {
 		if other == "" || path == "" || !atomicfile.Same(path, other) {
 			continue

@@ -133,16 +133,11 @@ func (p *inParts) report(cmd *cobra.Command, j *pass.Job, records []*pass.Shard,
 
 // predictParts is valla predict in parts.
 func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error {
-	switch {
-	case c.parts.part != "" && c.out != "":
+	if c.parts.part != "" && c.out != "" {
 		return settings.Errorf("--out %s with --part: valla merge joins the parts", c.out)
-	case c.out != "" && !strings.HasSuffix(strings.ToLower(c.out), ".csv"):
-		return settings.Errorf("--out %s with --parts, expected a file called .csv", c.out)
 	}
-	if c.out != "" {
-		if err := checkOut(cmd, "out", paths); err != nil {
-			return err
-		}
+	if err := checkCSV(cmd, paths); err != nil {
+		return err
 	}
 	o := pass.Options{Task: pass.Predict, Header: c.Header, Level: c.Level, Link: task.Link(c.Link), Quantiles: c.Quantiles, Above: c.Above}
 	if by, err := c.engine.runtime(); err != nil {
@@ -208,7 +203,12 @@ func (c *mergeCommand) run(cmd *cobra.Command, args []string) error {
 	for _, f := range j.Data {
 		inputs = append(inputs, f.Path)
 	}
-	if err := checkOut(cmd, "out", inputs); err != nil {
+	if j.Task == pass.Predict {
+		err = checkCSV(cmd, inputs)
+	} else {
+		err = checkOut(cmd, "out", inputs)
+	}
+	if err != nil {
 		return err
 	}
 	m, err := j.Finish(args[0])
@@ -259,10 +259,8 @@ func (c *fitCommand) fitPasses(cmd *cobra.Command, paths []string) (err error) {
 	case c.passes.part != "" && (c.out != "" || c.validationData != ""):
 		return settings.Errorf("--out or --validation-data with --part: they go with valla merge")
 	}
-	if c.out != "" {
-		if err := checkOut(cmd, "out", paths); err != nil {
-			return err
-		}
+	if err := checkOut(cmd, "out", paths); err != nil {
+		return err
 	}
 	j, m, err := c.passes.run(cmd, pass.Options{Task: pass.Fit, Header: c.header.Header}, c.model, paths, c.asJSON)
 	if err != nil || m == nil {

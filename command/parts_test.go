@@ -49,6 +49,7 @@ func TestPredictParts(t *testing.T) {
 	must(t, dir, array("0/3")...)
 	fails(t, dir, 1, "are not finished: 1, 4", "merge", "array", "--out", "r.csv")
 	must(t, dir, array("1/3")...)
+	fails(t, dir, 2, "expected a file called .csv", "merge", "array", "--out", "r.npz")
 	must(t, dir, "merge", "array", "--out", "r.csv")
 	same(t, dir, "p.csv", "r.csv")
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -60,10 +61,7 @@ func (c *placesCommand) check(cmd *cobra.Command, args []string) error {
 	if c.out == "" {
 		return settings.Errorf("no --out, expected the path of an archive for the features")
 	}
-	if err := checkOut(cmd, "out", args); err != nil || c.head == "" {
-		return err
-	}
-	return checkOut(cmd, "head", args)
+	return cmp.Or(checkOut(cmd, "out", args), checkOut(cmd, "head", args))
 }
 
 func (c *placesCommand) run(cmd *cobra.Command, args []string) error {
@@ -117,7 +115,11 @@ func (c *placesCommand) rows(ctx context.Context, p *onnx.Places, a *npy.Archive
 	places, features := p.Count()
 	rows := x.Shape()[0] * places
 	set := &data.Set{X: tensor.New(tensor.WithShape(rows, features), tensor.WithBacking(p.Rows(v.Float64s()))), Targets: []string{"y"}}
-	if y, ok := a.Get("y"); ok {
+	y, err := examples(a, "y")
+	if err != nil {
+		return nil, err
+	}
+	if y != nil {
 		classes := data.Float64s(y)
 		if len(classes) != rows {
 			return nil, fmt.Errorf("classes y of shape %v, expected one for each of %d places of %d examples", y.Shape(), places, x.Shape()[0])
@@ -134,19 +136,32 @@ func (c *placesCommand) inputs(p *onnx.Places, a *npy.Archive) (*tensor.Dense, e
 	if c.mean != nil || c.std != nil {
 		in.Mean, in.Std = channels(c.mean, shape[0], 0), channels(c.std, shape[0], 1)
 	}
+	if err := in.Check(); err != nil {
+		return nil, settings.Errorf("%w", err)
+	}
 	names, _ := valla.InputNames(p.Trunk.Form)
 	if names == nil {
 		names = []string{"X"}
 	}
-	x, ok := a.Get(names[0])
-	if ok && len(names) == 1 && x.Dtype() == tensor.Uint8 {
-		return in.Apply(x, tensor.Float64)
-	}
-	joined, err := joined(a, names, shape)
+	x, err := examples(a, names[0])
 	if err != nil {
 		return nil, err
 	}
-	return in.Apply(joined, tensor.Float64)
+	if x == nil || len(names) > 1 || x.Dtype() != tensor.Uint8 {
+		if x, err = joined(a, names, shape); err != nil {
+			return nil, err
+		}
+	}
+	return in.Apply(x, tensor.Float64)
+}
+
+// examples returns the array [N,…] of a name; nil if the archive has none.
+func examples(a *npy.Archive, name string) (*tensor.Dense, error) {
+	x, ok := a.Get(name)
+	if ok && x.Dims() == 0 {
+		return nil, fmt.Errorf("array %q of shape (), expected [N,...]", name)
+	}
+	return x, nil
 }
 
 // channels returns a number for each of n channels: those given, one for all, or a default.
@@ -165,8 +180,11 @@ func joined(a *npy.Archive, names []string, shape []int) (*tensor.Dense, error) 
 	var all [][]float64
 	n := 0
 	for i, name := range names {
-		array, ok := a.Get(name)
-		if !ok {
+		array, err := examples(a, name)
+		if err != nil {
+			return nil, err
+		}
+		if array == nil {
 			return nil, fmt.Errorf("no array %q", name)
 		}
 		if i == 0 {

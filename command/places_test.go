@@ -3,6 +3,7 @@
 package command_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,16 @@ func TestNetworkPlaces(t *testing.T) {
 				t.Errorf("%s by %s: %d lines: %.200s", name, method, strings.Count(out, "\n"), out)
 			}
 			must(t, dir, "eval", "places.npz", "--model", "m.valla")
+		}
+		scaled := []string{"network", "places", net, "rows.npz", "--out", "places.npz"}
+		fails(t, dir, 2, "3 means and 3 standard deviations, expected", with(scaled, "--mean", "1,2,3", "--std", "1,2,3")...)
+		fails(t, dir, 2, "standard deviation 0, expected finite values and a positive deviation", with(scaled, "--std", "0")...)
+		single := tensor.New(tensor.FromScalar(2.0))
+		for array, both := range map[string][]*tensor.Dense{"X": {single, single}, "y": {x, single}} {
+			if err := npy.WriteArchive(filepath.Join(dir, "one.npz"), []string{"X", "y"}, both); err != nil {
+				t.Fatal(err)
+			}
+			fails(t, dir, 1, fmt.Sprintf("array %q of shape (), expected [N,...]", array), "network", "places", net, "one.npz", "--out", "places.npz")
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Task struct {
 
 // Check returns an error if a field of the task is wrong.
 func (t Task) Check() error {
-	if err := t.Inputs.check(); err != nil {
+	if err := t.Inputs.Check(); err != nil {
 		return err
 	}
 	if t.Outputs == nil {

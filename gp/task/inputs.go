@@ -49,8 +49,8 @@ func Standardized(s *data.Set) (Inputs, error) {
 	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std, Encoding: s.Encoding, Paddings: s.Paddings}, nil
 }
 
-// check returns an error if a field is wrong.
-func (in Inputs) check() error {
+// Check returns an error if a field is wrong.
+func (in Inputs) Check() error {
 	if len(in.Shape) == 0 || slices.Min(in.Shape) < 1 {
 		return fmt.Errorf("inputs of shape %v, expected positive numbers", in.Shape)
 	}

@@ -45,7 +45,7 @@ func TestApplyIsTheStandardizer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := in.check(); err != nil || !slices.Equal(in.Shape, []int{d}) {
+		if err := in.Check(); err != nil || !slices.Equal(in.Shape, []int{d}) {
 			t.Fatalf("%+v: %v", in, err)
 		}
 		want, narrow, want32 := make([]float64, n*d), make([]float32, n*d), make([]float32, n*d)
@@ -80,7 +80,7 @@ func TestApplyIsTheTableOfImages(t *testing.T) {
 	x := denseOf(slices.Clone(im.Pixels), 5, 3, 32, 32)
 	for name, norm := range map[string]image.Normalize{"chenyaofo": cifar.Chenyaofo, "akamaster": cifar.Akamaster, "unit": image.Unit} {
 		in := Inputs{Shape: []int{3, 32, 32}, Mean: norm.Mean[:], Std: norm.Std[:]}
-		if err := in.check(); err != nil {
+		if err := in.Check(); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := apply(t, in, x, tensor.Float64), cifar.Dense(im, image.NewTable[float64](norm)); !slices.Equal(got.Float64s(), want.Float64s()) || !slices.Equal(got.Shape(), want.Shape()) {
@@ -197,12 +197,12 @@ func TestInputsCheck(t *testing.T) {
 		"column 0: mean NaN":                       {Shape: []int{1}, Mean: []float64{math.NaN()}, Std: []float64{1}},
 		"standard deviation +Inf":                  {Shape: []int{1}, Mean: []float64{0}, Std: []float64{math.Inf(1)}},
 	} {
-		oneLine(t, in.check(), "inputs", want)
+		oneLine(t, in.Check(), "inputs", want)
 	}
 	for _, in := range []Inputs{
 		{Shape: []int{3}}, {Shape: []int{3, 2, 2}, Mean: []float64{1, 2, 3}, Std: []float64{1, 2, 3}}, {Shape: []int{1}, Features: []string{"a"}},
 	} {
-		if err := in.check(); err != nil {
+		if err := in.Check(); err != nil {
 			t.Errorf("%+v: %v", in, err)
 		}
 	}

@@ -123,7 +123,7 @@ func (c columns) read(cmd *cobra.Command, in *sampling, paths []string, r data.T
 		}
 	}
 	for _, name := range c.Drop {
-		if _, err := (&data.Table{Path: path, Columns: s.Columns}).Column(name); err != nil {
+		if _, err := s.Column(name); err != nil {
 			return nil, nil, err
 		}
 	}

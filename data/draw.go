@@ -75,7 +75,7 @@ func (r *reservoir) open(ctx context.Context, path string) error {
 	}
 	var at, text []int
 	for _, u := range r.first.use {
-		i, err := (&Table{Path: path, Columns: s.Columns}).Column(u.name)
+		i, err := s.Column(u.name)
 		if err != nil {
 			return err
 		}

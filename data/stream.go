@@ -75,6 +75,11 @@ func (s *Stream) Use(at, text []int) {
 	}
 }
 
+// Column is [Table.Column] for the columns of the file.
+func (s *Stream) Column(name string) (int, error) {
+	return (&Table{Path: s.Path, Columns: s.Columns}).Column(name)
+}
+
 // Next returns a table of at most n rows with the columns in use, or [io.EOF] at the end. A
 // table without rows is an error.
 func (s *Stream) Next(n int) (*Table, error) {

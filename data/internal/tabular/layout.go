@@ -28,7 +28,7 @@ func (l layout) use(s *data.Stream) error {
 	at := make([]int, len(l.columns))
 	for i, name := range l.columns {
 		var err error
-		if at[i], err = (&data.Table{Path: s.Path, Columns: s.Columns}).Column(name); err != nil {
+		if at[i], err = s.Column(name); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ func ExampleRotate() {
 	turned, err := image.Rotate([]uint8{
 		1, 2,
 		3, 4,
-	}, 2, 2, 90, image.Bilinear)
+	}, 2, 2, 90)
 	if err != nil {
 		log.Fatal(err)
 	}

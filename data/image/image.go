@@ -15,26 +15,15 @@ import (
 // pixel is the type of the grey values.
 type pixel interface{ uint8 | float32 | float64 }
 
-// Interpolation says how a value between pixels is made.
-type Interpolation int
-
-const (
-	// Bilinear weighs the four pixels around a point, linearly in the row and in the
-	// column. Pixels outside the image are zero; they darken the pixels at its border.
-	Bilinear Interpolation = iota
-	// Nearest takes the pixel that is nearest to a point; of two at equal distances it
-	// takes the pixel with the even number. Pixels outside the image are zero. Nearest is
-	// the default of torchvision's rotate, which the released scripts of the VaLLA paper
-	// use.
-	Nearest
-)
-
 // Rotate turns each image of images, which is [N,h,w] row-major, counter-clockwise about its
 // centre by an angle in degrees, and returns the results. The images keep their size: pixels
-// that leave the frame are lost, and pixels that enter it are zero.
+// that leave the frame are lost, and pixels that enter it are zero. A value between pixels
+// weighs the four pixels around its point, linearly in the row and in the column. Pixels
+// outside the image are zero; they darken the pixels at its border.
 //
 // Angle, centre, direction and treatment of the border equal torchvision's
-// transforms.functional.rotate (fill 0, no expansion). Values are computed in
+// transforms.functional.rotate (fill 0, no expansion). Its default takes the nearest pixel
+// instead, as the released scripts of the VaLLA paper do. Values are computed in
 // float64; values of uint8 are rounded to nearest, halves to even.
 //
 // Turning by a multiple of 180 degrees, or of a square image by a multiple of 90,
@@ -42,18 +31,14 @@ const (
 //
 // It returns an error if h or w is not positive, if images is not a whole number of
 // images, or if the angle is not finite.
-func Rotate[T pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
+func Rotate[T pixel](images []T, h, w int, degrees float64) ([]T, error) {
 	if h < 1 || w < 1 || len(images)%(h*w) != 0 {
 		return nil, fmt.Errorf("rotation: %d pixels, expected images of %d×%d pixels", len(images), h, w)
 	}
 	if math.IsNaN(degrees) || math.IsInf(degrees, 0) {
 		return nil, fmt.Errorf("rotation: angle %g, expected a finite number of degrees", degrees)
 	}
-	taps, err := by.taps(h, w, degrees)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, len(images))
+	out, taps := make([]T, len(images)), frame{h, w}.taps(degrees)
 	for at := 0; at < len(images); at += h * w {
 		apply(out[at:at+h*w], images[at:at+h*w], taps)
 	}
@@ -67,28 +52,18 @@ type tap struct {
 }
 
 // taps returns the contributions to each of the h·w pixels of a turned image.
-func (by Interpolation) taps(h, w int, degrees float64) ([][]tap, error) {
-	var around func(x, y float64) []tap
-	in := frame{h, w}
-	switch by {
-	case Bilinear:
-		around = in.bilinear
-	case Nearest:
-		around = in.nearest
-	default:
-		return nil, fmt.Errorf("rotation: interpolation %d, expected Bilinear or Nearest", by)
-	}
+func (f frame) taps(degrees float64) [][]tap {
 	sin, cos := sincos(degrees)
-	cx, cy := float64(w-1)/2, float64(h-1)/2
-	out := make([][]tap, 0, h*w)
-	for y := range h {
-		for x := range w {
+	cx, cy := float64(f.w-1)/2, float64(f.h-1)/2
+	out := make([][]tap, 0, f.h*f.w)
+	for y := range f.h {
+		for x := range f.w {
 			// The pixel comes from the point that is turned back, clockwise.
 			dx, dy := float64(x)-cx, float64(y)-cy
-			out = append(out, around(cx+cos*dx-sin*dy, cy+sin*dx+cos*dy))
+			out = append(out, f.bilinear(cx+cos*dx-sin*dy, cy+sin*dx+cos*dy))
 		}
 	}
-	return out, nil
+	return out
 }
 
 // sincos returns sine and cosine, exactly for multiples of 90 degrees. These have no exact
@@ -123,10 +98,6 @@ func (f frame) bilinear(x, y float64) (taps []tap) {
 	taps = f.add(taps, left+1, top, right*(1-bottom))
 	taps = f.add(taps, left, top+1, (1-right)*bottom)
 	return f.add(taps, left+1, top+1, right*bottom)
-}
-
-func (f frame) nearest(x, y float64) []tap {
-	return f.add(nil, math.RoundToEven(x), math.RoundToEven(y), 1)
 }
 
 // add appends the pixel at the whole numbers x, y unless it is outside the frame or its

@@ -10,9 +10,9 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 )
 
-func rotate[T pixel](t testing.TB, images []T, h, w int, degrees float64, by Interpolation) []T {
+func rotate[T pixel](t testing.TB, images []T, h, w int, degrees float64) []T {
 	t.Helper()
-	out, err := Rotate(images, h, w, degrees, by)
+	out, err := Rotate(images, h, w, degrees)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,18 +43,16 @@ func turned[T pixel](images []T, n int) (out []T) {
 }
 
 // Multiples of 90 degrees are permutations, exactly, in every type, with even
-// and odd sides, both interpolations, and beyond a full turn.
+// and odd sides, and beyond a full turn.
 func testRightAngles[T pixel](t *testing.T) {
 	for _, n := range []int{1, 2, 3, 28} {
 		images := noise[T](3 * n * n)
 		want := images
 		for quarter := range 8 {
-			for _, by := range []Interpolation{Bilinear, Nearest} {
-				for _, turns := range []int{0, 2, -2} {
-					degrees := float64(90*quarter + 360*turns)
-					if got := rotate(t, images, n, n, degrees, by); !slices.Equal(got, want) {
-						t.Errorf("%T, side %d, %g degrees, interpolation %d: not the permutation", want[0], n, degrees, by)
-					}
+			for _, turns := range []int{0, 2, -2} {
+				degrees := float64(90*quarter + 360*turns)
+				if got := rotate(t, images, n, n, degrees); !slices.Equal(got, want) {
+					t.Errorf("%T, side %d, %g degrees: not the permutation", want[0], n, degrees)
 				}
 			}
 			want = turned(want, n)
@@ -72,11 +70,11 @@ func TestOblongHalfTurn(t *testing.T) {
 	image := noise[float64](4 * 7)
 	want := slices.Clone(image)
 	slices.Reverse(want)
-	got := rotate(t, image, 4, 7, 180, Bilinear)
+	got := rotate(t, image, 4, 7, 180)
 	if !slices.Equal(got, want) {
 		t.Error("half a turn is not the reversed image")
 	}
-	if again := rotate(t, got, 4, 7, -180, Bilinear); !slices.Equal(again, image) {
+	if again := rotate(t, got, 4, 7, -180); !slices.Equal(again, image) {
 		t.Error("two half turns are not the image")
 	}
 }
@@ -100,24 +98,18 @@ func TestHandComputed45(t *testing.T) {
 		middle(b, a, d), e, middle(f, i, h),
 		corner * d, middle(d, g, h), corner * h,
 	}
-	got := rotate(t, []float64{a, b, c, d, e, f, g, h, i}, 3, 3, 45, Bilinear)
+	got := rotate(t, []float64{a, b, c, d, e, f, g, h, i}, 3, 3, 45)
 	fixture.Close(t, "3×3 at 45 degrees", got, want, 1e-14)
-	bytes := rotate(t, []uint8{a, b, c, d, e, f, g, h, i}, 3, 3, 45, Bilinear)
+	bytes := rotate(t, []uint8{a, b, c, d, e, f, g, h, i}, 3, 3, 45)
 	for k, v := range want {
 		if bytes[k] != uint8(math.RoundToEven(v)) {
 			t.Errorf("pixel %d is %d, want %g rounded", k, bytes[k], v)
 		}
 	}
-	// The nearest pixels of (1, 1-2r) and of (1+r, 1-r) are b and c.
-	if got := rotate(t, []float64{a, b, c, d, e, f, g, h, i}, 3, 3, 45, Nearest); !slices.Equal(got,
-		[]float64{b, c, f, a, e, i, d, g, h}) {
-		t.Errorf("nearest pixels %v", got)
-	}
 }
 
-// slow interpolates by summing over all pixels. Bilinear weights are products of two triangles;
-// with Nearest the closest pixel counts.
-func slow(image []float64, h, w int, degrees float64, by Interpolation) []float64 {
+// slow interpolates by summing over all pixels, whose weights are products of two triangles.
+func slow(image []float64, h, w int, degrees float64) []float64 {
 	phi := degrees * math.Pi / 180
 	cx, cy := float64(w-1)/2, float64(h-1)/2
 	out := make([]float64, h*w)
@@ -126,12 +118,7 @@ func slow(image []float64, h, w int, degrees float64, by Interpolation) []float6
 		x, y := cx+math.Cos(phi)*dx-math.Sin(phi)*dy, cy+math.Sin(phi)*dx+math.Cos(phi)*dy
 		for from, v := range image {
 			tx, ty := math.Abs(x-float64(from%w)), math.Abs(y-float64(from/w))
-			switch {
-			case by == Bilinear:
-				out[k] += v * max(0, 1-tx) * max(0, 1-ty)
-			case tx < 0.5 && ty < 0.5:
-				out[k] = v
-			}
+			out[k] += v * max(0, 1-tx) * max(0, 1-ty)
 		}
 	}
 	return out
@@ -141,12 +128,10 @@ func TestAgainstSlow(t *testing.T) {
 	for _, size := range []frame{{9, 9}, {8, 8}, {5, 12}, {1, 6}} {
 		images := noise[float64](2 * size.h * size.w)
 		for _, degrees := range []float64{-200, -33, 1e-3, 10, 77, 123, 179.5, 361, 1000} {
-			for _, by := range []Interpolation{Bilinear, Nearest} {
-				got := rotate(t, images, size.h, size.w, degrees, by)
-				half := size.h * size.w
-				want := append(slow(images[:half], size.h, size.w, degrees, by), slow(images[half:], size.h, size.w, degrees, by)...)
-				fixture.Close(t, "rotation", got, want, 1e-11)
-			}
+			got := rotate(t, images, size.h, size.w, degrees)
+			half := size.h * size.w
+			want := append(slow(images[:half], size.h, size.w, degrees), slow(images[half:], size.h, size.w, degrees)...)
+			fixture.Close(t, "rotation", got, want, 1e-11)
 		}
 	}
 }
@@ -171,9 +156,9 @@ func TestIntensity(t *testing.T) {
 	const n = 41
 	image := blob(n)
 	for degrees := 10.0; degrees <= 180; degrees += 10 {
-		out := rotate(t, image, n, n, degrees, Bilinear)
+		out := rotate(t, image, n, n, degrees)
 		fixture.Close(t, "intensity", []float64{sum(out)}, []float64{sum(image)}, 1e-3)
-		for k, v := range rotate(t, out, n, n, -degrees, Bilinear) {
+		for k, v := range rotate(t, out, n, n, -degrees) {
 			if math.Abs(v-image[k]) > 0.08 {
 				t.Fatalf("%g degrees and back: pixel %d is %g, was %g", degrees, k, v, image[k])
 			}
@@ -193,11 +178,9 @@ func sum(v []float64) (s float64) {
 func TestOutsideIsZero(t *testing.T) {
 	const n = 28
 	white := slices.Repeat([]uint8{255}, n*n)
-	for _, by := range []Interpolation{Bilinear, Nearest} {
-		out := rotate(t, white, n, n, 45, by)
-		if out[0] != 0 || out[n-1] != 0 || out[n*n-1] != 0 || out[n/2] != 255 || out[n*n/2+n/2] != 255 {
-			t.Errorf("interpolation %d: corner %d, side %d, middle %d", by, out[0], out[n/2], out[n*n/2+n/2])
-		}
+	out := rotate(t, white, n, n, 45)
+	if out[0] != 0 || out[n-1] != 0 || out[n*n-1] != 0 || out[n/2] != 255 || out[n*n/2+n/2] != 255 {
+		t.Errorf("corner %d, side %d, middle %d", out[0], out[n/2], out[n*n/2+n/2])
 	}
 }
 
@@ -206,21 +189,19 @@ func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		h, w    int
 		degrees float64
-		by      Interpolation
 		say     string
 	}{
-		"height":        {0, 4, 10, Bilinear, "expected images of 0×4 pixels"},
-		"width":         {3, -4, 10, Bilinear, "expected images of 3×-4 pixels"},
-		"part":          {3, 3, 10, Bilinear, "12 pixels, expected images of 3×3 pixels"},
-		"not a number":  {3, 4, math.NaN(), Bilinear, "angle NaN"},
-		"infinite":      {3, 4, math.Inf(-1), Nearest, "angle -Inf"},
-		"interpolation": {3, 4, 10, 2, "interpolation 2, expected Bilinear or Nearest"},
+		"height":       {0, 4, 10, "expected images of 0×4 pixels"},
+		"width":        {3, -4, 10, "expected images of 3×-4 pixels"},
+		"part":         {3, 3, 10, "12 pixels, expected images of 3×3 pixels"},
+		"not a number": {3, 4, math.NaN(), "angle NaN"},
+		"infinite":     {3, 4, math.Inf(-1), "angle -Inf"},
 	} {
-		if out, err := Rotate(image, c.h, c.w, c.degrees, c.by); out != nil || err == nil || !strings.Contains(err.Error(), c.say) {
+		if out, err := Rotate(image, c.h, c.w, c.degrees); out != nil || err == nil || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: error %v, want one that says %q", name, err, c.say)
 		}
 	}
-	if out, err := Rotate([]uint8(nil), 3, 4, 10, Bilinear); err != nil || len(out) != 0 {
+	if out, err := Rotate([]uint8(nil), 3, 4, 10); err != nil || len(out) != 0 {
 		t.Errorf("no images: %v (%v)", out, err)
 	}
 }
@@ -232,8 +213,8 @@ func TestBytesAndFloats(t *testing.T) {
 	for k, v := range images {
 		floats[k] = float32(v) / 255
 	}
-	floats = rotate(t, floats, 28, 28, 30, Bilinear)
-	for k, v := range rotate(t, images, 28, 28, 30, Bilinear) {
+	floats = rotate(t, floats, 28, 28, 30)
+	for k, v := range rotate(t, images, 28, 28, 30) {
 		if math.Abs(float64(v)-255*float64(floats[k])) > 0.5001 {
 			t.Fatalf("pixel %d is %d, from floats %g", k, v, 255*floats[k])
 		}
@@ -243,6 +224,6 @@ func TestBytesAndFloats(t *testing.T) {
 func BenchmarkRotate(b *testing.B) {
 	images := noise[uint8](10000 * 28 * 28)
 	for b.Loop() {
-		rotate(b, images, 28, 28, 30, Bilinear)
+		rotate(b, images, 28, 28, 30)
 	}
 }

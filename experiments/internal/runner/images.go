@@ -80,7 +80,7 @@ func cropped(s *image.Set, fraction float64) *image.Set {
 // turned returns the first n images of a set, turned by an angle.
 func turned(s *image.Set, degrees float64, n int) (_ *data.Set, err error) {
 	some := s.Slice(0, min(n, s.N))
-	if some.Pixels, err = image.Rotate(some.Pixels, some.H, some.W, degrees, image.Bilinear); err != nil {
+	if some.Pixels, err = image.Rotate(some.Pixels, some.H, some.W, degrees); err != nil {
 		return nil, err
 	}
 	return asSet(some), nil

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-
-	"github.com/go-valla/valla/data/internal/resize"
 )
 
 // A Step changes an image. Its random numbers depend on the seed of the [Augmenter]. The steps
-// are [RandomCrop], [RandomFlip], [RandomResizedCrop], [Resize] and [CenterCrop].
+// are [RandomCrop], [RandomFlip] and [RandomResizedCrop].
 type Step interface {
 	// apply changes v. All random numbers come from rng.
 	apply(v *view, rng *rand.Rand)
@@ -50,29 +48,26 @@ func (f RandomFlip) apply(v *view, rng *rand.Rand) {
 // The logarithm of the width over the height is uniform between the logarithms of
 // the two numbers of Ratio. All places where the part fits are equally likely. If no part
 // fits in ten attempts, the crop is the largest part in the middle whose ratio is in bounds
-// (Szegedy and others 2015, "Going Deeper with Convolutions", in torchvision's form).
+// (Szegedy and others 2015, "Going Deeper with Convolutions", in torchvision's form). The
+// filter is the filter of torchvision for images that are no tensors, with antialiasing.
 //
 // [Standard] gives the usual numbers.
 type RandomResizedCrop struct {
 	H, W         int        // size of the result in pixels
 	Scale, Ratio [2]float64 // bounds of the part: its area as a fraction, its width over its height
-	// Sharp leaves out antialiasing, as torchvision does it with tensors for antialias=False.
-	// Otherwise the filter is the filter of torchvision for images that are no tensors. The
-	// two filters differ if the part is larger than H×W.
-	Sharp bool
 }
 
 // Standard returns the random resized crop to side×side with torchvision's default
-// area of 0.08 to 1, ratio of 3/4 to 4/3, and antialiasing.
+// area of 0.08 to 1 and ratio of 3/4 to 4/3.
 func Standard(side int) RandomResizedCrop {
-	return RandomResizedCrop{side, side, [2]float64{.08, 1}, [2]float64{3. / 4, 4. / 3}, false}
+	return RandomResizedCrop{side, side, [2]float64{.08, 1}, [2]float64{3. / 4, 4. / 3}}
 }
 
 // apply crops and resizes v.
 func (c RandomResizedCrop) apply(v *view, rng *rand.Rand) {
 	top, left, h, w := c.part(v.h, v.w, rng)
 	v.crop(top, left, h, w)
-	v.resize(c.H, c.W, filter(c.Sharp))
+	v.resize(c.H, c.W)
 }
 
 // part draws the part of an image of H×W pixels: its first row and column and its size.
@@ -96,50 +91,5 @@ func (c RandomResizedCrop) part(H, W int, rng *rand.Rand) (top, left, h, w int) 
 	return (H - h) / 2, (W - w) / 2, h, w
 }
 
-// filter returns the filter that resizes with antialiasing, or without if sharp is true.
-func filter(sharp bool) resize.Filter {
-	if sharp {
-		return resize.Sharp
-	}
-	return resize.Triangle
-}
-
 // rounded rounds halves to even, as Python does.
 func rounded(x float64) int { return int(math.RoundToEven(x)) }
-
-// Resize gives the shorter side of the image the length Side and keeps its shape. The length
-// of the other side is rounded down.
-type Resize struct {
-	Side  int  // length of the shorter side in pixels
-	Sharp bool // without antialiasing, see RandomResizedCrop
-}
-
-// apply resizes v.
-func (r Resize) apply(v *view, _ *rand.Rand) {
-	h, w := r.Side, r.Side
-	if v.w <= v.h {
-		h = r.Side * v.h / v.w
-	} else {
-		w = r.Side * v.w / v.h
-	}
-	v.resize(h, w, filter(r.Sharp))
-}
-
-// CenterCrop crops the H×W pixels in the middle. Pixels outside of the image are black.
-type CenterCrop struct {
-	H, W int // size of the result in pixels
-}
-
-// apply crops v.
-func (c CenterCrop) apply(v *view, _ *rand.Rand) {
-	v.crop(before(v.h, c.H), before(v.w, c.W), c.H, c.W)
-}
-
-// before returns how many of n pixels come before the given number of pixels in the middle.
-// It is negative if the middle has more than n.
-func before(n, middle int) int {
-	if middle > n {
-		return -((middle - n) / 2)
-	}
-	return rounded(float64(n-middle) / 2)
-}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data/image"
-	"github.com/go-valla/valla/data/internal/resize"
 )
 
 // newView returns a view of h×w pixels.
@@ -64,7 +63,7 @@ func TestFlipProbability(t *testing.T) {
 func TestPartsOfStandard(t *testing.T) {
 	const side, n = 400, 20000
 	rng := rand.New(rand.NewPCG(2, 2))
-	c := RandomResizedCrop{32, 32, [2]float64{.1, .5}, [2]float64{3. / 4, 4. / 3}, false}
+	c := RandomResizedCrop{32, 32, [2]float64{.1, .5}, [2]float64{3. / 4, 4. / 3}}
 	area, log, low, high := 0.0, 0.0, 1.0, 0.0
 	for range n {
 		top, left, h, w := c.part(side, side, rng)
@@ -88,7 +87,7 @@ func TestPartsOfStandard(t *testing.T) {
 // RandomResizedCrop.get_params. 100/(3/4) = 133.3 and 100·(4/3) = 133.3.
 func TestPartFallsBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	too := RandomResizedCrop{8, 8, [2]float64{2, 3}, [2]float64{3. / 4, 4. / 3}, false}
+	too := RandomResizedCrop{8, 8, [2]float64{2, 3}, [2]float64{3. / 4, 4. / 3}}
 	for _, c := range [][6]int{
 		{300, 100, 83, 0, 133, 100}, {100, 300, 0, 83, 100, 133}, {100, 110, 0, 0, 100, 110},
 	} {
@@ -108,35 +107,11 @@ func TestRandomResizedCropIsCropAndResize(t *testing.T) {
 		c := Standard(12)
 		c.apply(v, rand.New(rand.NewPCG(seed, 9)))
 		top, left, h, w := c.part(p.h, p.w, rand.New(rand.NewPCG(seed, 9)))
-		want := p.crop(top, left, h, w).resize(12, 12, resize.Triangle)
+		want := p.crop(top, left, h, w).resize(12, 12)
 		got := make([]uint8, len(want.pixels))
 		render(v, got, &identity)
 		if v.h != 12 || v.w != 12 || string(got) != string(want.pixels) {
 			t.Errorf("seed %d: not the part %d, %d, %d×%d resized", seed, top, left, h, w)
-		}
-	}
-}
-
-// By hand after torchvision: the longer side is int(side·long/short), what comes
-// before the middle is round((n-middle)/2) with halves to even, and padding is cut
-// down to the left.
-func TestResizeAndCenterCrop(t *testing.T) {
-	for _, c := range []struct{ h, w, side, wantH, wantW int }{
-		{480, 640, 256, 256, 341}, {640, 480, 256, 341, 256}, {32, 32, 40, 40, 40}, {3, 5, 2, 2, 3},
-	} {
-		v := newView(c.h, c.w)
-		Resize{c.side, false}.apply(v, nil)
-		if v.h != c.wantH || v.w != c.wantW {
-			t.Errorf("%d×%d to %d: %d×%d, want %d×%d", c.h, c.w, c.side, v.h, v.w, c.wantH, c.wantW)
-		}
-	}
-	for _, c := range []struct{ n, middle, want int }{
-		{341, 224, 58}, {256, 224, 16}, {5, 4, 0}, {7, 4, 2}, {4, 4, 0}, {4, 7, -1}, {4, 8, -2},
-	} {
-		v := newView(c.n, c.n+2)
-		CenterCrop{c.middle, c.middle + 2}.apply(v, nil)
-		if v.y != c.want || v.x != c.want || v.h != c.middle || v.w != c.middle+2 {
-			t.Errorf("%d of %d: begins at %d, %d, want %d", c.middle, c.n, v.y, v.x, c.want)
 		}
 	}
 }
@@ -146,7 +121,7 @@ func TestStepsPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"too large": func() { RandomCrop{5, 4, 0}.apply(newView(4, 4), rng) },
 		"negative":  func() { RandomCrop{1, 1, -1}.apply(newView(4, 4), rng) },
-		"empty":     func() { CenterCrop{0, 3}.apply(newView(4, 4), rng) },
+		"empty":     func() { RandomCrop{0, 3, 0}.apply(newView(4, 4), rng) },
 	} {
 		func() {
 			defer func() {

@@ -58,12 +58,12 @@ func (v *view) crop(top, left, h, w int) {
 func (v *view) mirror() { v.mirrored = !v.mirrored }
 
 // resize resizes v to h×w pixels.
-func (v *view) resize(h, w int, by resize.Filter) {
+func (v *view) resize(h, w int) {
 	s := v.scratch
 	s.flat = sized(s.flat, channels*v.h*v.w)
 	render(v, s.flat, &identity)
 	s.sized = sized(s.sized, channels*h*w)
-	s.resizer.Resize(s.sized, h, w, s.flat, v.h, v.w, by)
+	s.resizer.Resize(s.sized, h, w, s.flat, v.h, v.w, resize.Triangle)
 	v.show(s.sized, h, w)
 }
 

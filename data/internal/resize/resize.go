@@ -20,11 +20,6 @@ const (
 	// antialiasing. It is Pillow's BILINEAR, which torchvision's resizing transforms use
 	// for images that are no tensors.
 	Triangle
-	// Sharp is Triangle that always reaches to the distance 1: bilinear interpolation of
-	// the two nearest pixels in each direction, without antialiasing. torchvision does the
-	// same with tensors for antialias=False, up to the rounding between the two directions
-	// (see Resize).
-	Sharp
 )
 
 // precision is the number of binary digits after the point of a weight, as in
@@ -99,9 +94,6 @@ func clip(sum int32) uint8 { return uint8(min(max(sum>>precision, 0), 255)) }
 func (k *weights) set(to, n int, by Filter) {
 	scale := float64(n) / float64(to)
 	wide := max(scale, 1)
-	if by == Sharp {
-		wide = 1
-	}
 	reach := wide
 	if by == Box {
 		reach = wide / 2

@@ -56,29 +56,24 @@ func between(src []uint8, h, w int, y, x float64) float64 {
 		down*((1-right)*at(top+1, left)+right*at(top+1, left+1))
 }
 
-// Sharp is the bilinear interpolation at the centres, and Triangle is the same
-// where nothing gets smaller. The two roundings add up to at most 1.
+// Triangle is the bilinear interpolation at the centres where nothing gets smaller. The two
+// roundings add up to at most 1.
 func TestResizeIsInterpolation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var r Resizer
 	for range 200 {
-		h, w, toH, toW := 1+rng.IntN(12), 1+rng.IntN(12), 1+rng.IntN(20), 1+rng.IntN(20)
+		h, w, toH, toW := 1+rng.IntN(12), 1+rng.IntN(12), 12+rng.IntN(9), 12+rng.IntN(9)
 		src := make([]uint8, h*w)
 		for i := range src {
 			src[i] = uint8(rng.Uint32())
 		}
-		for _, by := range []Filter{Sharp, Triangle} {
-			if by == Triangle && (toH < h || toW < w) {
-				continue
-			}
-			dst := make([]uint8, toH*toW)
-			r.Resize(dst, toH, toW, src, h, w, by)
-			for i, got := range dst {
-				y := (float64(i/toW)+0.5)*float64(h)/float64(toH) - 0.5
-				x := (float64(i%toW)+0.5)*float64(w)/float64(toW) - 0.5
-				if want := between(src, h, w, y, x); math.Abs(float64(got)-want) > 1.001 {
-					t.Fatalf("filter %d, %d×%d to %d×%d, pixel %d: %d, want %g", by, h, w, toH, toW, i, got, want)
-				}
+		dst := make([]uint8, toH*toW)
+		r.Resize(dst, toH, toW, src, h, w, Triangle)
+		for i, got := range dst {
+			y := (float64(i/toW)+0.5)*float64(h)/float64(toH) - 0.5
+			x := (float64(i%toW)+0.5)*float64(w)/float64(toW) - 0.5
+			if want := between(src, h, w, y, x); math.Abs(float64(got)-want) > 1.001 {
+				t.Fatalf("%d×%d to %d×%d, pixel %d: %d, want %g", h, w, toH, toW, i, got, want)
 			}
 		}
 	}
@@ -94,7 +89,7 @@ func TestResizeBlocks(t *testing.T) {
 	if want := []uint8{4, 25, 0, 255}; !slices.Equal(dst, want) {
 		t.Errorf("means %v, want %v", dst, want)
 	}
-	for by := Box; by <= Sharp; by++ {
+	for by := Box; by <= Triangle; by++ {
 		same := make([]uint8, len(src))
 		r.Resize(same, 4, 2, src, 4, 2, by)
 		if !slices.Equal(same, src) {
@@ -105,7 +100,7 @@ func TestResizeBlocks(t *testing.T) {
 
 func TestResizeKeepsConstants(t *testing.T) {
 	var r Resizer
-	for by := Box; by <= Sharp; by++ {
+	for by := Box; by <= Triangle; by++ {
 		for _, v := range []uint8{0, 1, 127, 255} {
 			src, dst := slices.Repeat([]uint8{v}, 3*9*11), make([]uint8, 3*13*5)
 			r.Resize(dst, 13, 5, src, 9, 11, by)

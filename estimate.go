@@ -25,10 +25,7 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	if err != nil {
 		return err
 	}
-	usual, judging := share*float64(min(p.Train.N(), usualRows)), share*float64(min(cmp.Or(rows.judge, rows.held, rows.train).N(), holdout.MostJudges))
-	if rows.given {
-		judging = float64(rows.judge.N())
-	}
+	usual, judging := share*float64(min(p.Train.N(), usualRows)), rows.judging(share)
 	predicted := usual + judging + float64(gp.EngineInputs(cost.RowBytes)) // the engine runs once at first
 	if p.Tempered && m.Task.Classifies() {                                 // see fitTemperature
 		predicted += min(float64(p.Validation.N()), float64(mostJudges(share)))
@@ -51,6 +48,14 @@ func (m *Model) estimate(ctx context.Context, s gp.Settings, p gp.Problem, rows 
 	cost.Bytes = programBytes() + taken + used + used/8 // garbage: between none and a quarter of what is used
 	o.OnEstimate(cost)
 	return nil
+}
+
+// judging returns how many rows a verdict predicts: a share of them, unless they were given.
+func (d division) judging(share float64) float64 {
+	if d.given {
+		return float64(d.judge.N())
+	}
+	return share * float64(min(cmp.Or(d.judge, d.held, d.train).N(), holdout.MostJudges))
 }
 
 // passSeconds returns how long the network alone takes after a fit: at rows of the fit for warnings, and at held-out rows

@@ -19,7 +19,7 @@ import (
 // of inputs and targets, the noise, and the method's choices, such as inducing points.
 //
 // If the mean of the posterior is the network's output, the mean stays, and the error bars become smaller near
-// the new rows. In this module only SFR with its own mean follows the new targets. If rows cannot be added exactly
+// the new rows. In this module only SFR with its own mean and corrected means follow the new targets. If rows cannot be added exactly
 // to the posterior, the error says why.
 //
 // A calibration of m is dropped, since it corrected the old predictions, and a note says so.

@@ -140,24 +140,9 @@ func means(ctx context.Context, p gp.Problem, m gp.Posterior, x *tensor.Dense) (
 	if err != nil {
 		return nil, nil, err
 	}
-	own, err = meanAt(ctx, m, x)
+	own, _, err = gp.Marginals(ctx, m, x)
 	return graph.Floats(f), own, err
 }
-
-// meanAt returns the means [n·C] of a posterior at inputs.
-func meanAt(ctx context.Context, p gp.Posterior, x *tensor.Dense) (mean []float64, err error) {
-	e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return mean, e.Each(ctx, x, atOnce, func(_ int, g gp.Gaussian) error {
-		mean = append(mean, g.Mean...)
-		return nil
-	})
-}
-
-// atOnce is how many rows are predicted at a time.
-const atOnce = 256
 
 // shifted returns the problem whose residuals at the network's outputs are those of p at a corrected mean.
 func shifted(ctx context.Context, p gp.Problem, m gp.Posterior) (gp.Problem, error) {

@@ -104,7 +104,7 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	if _, cov, err = joint.Joint(ctx, x); err != nil {
 		return nil, nil, err
 	}
-	m, err := meanAt(ctx, p.mean, x)
+	m, _, err := gp.Marginals(ctx, p.mean, x)
 	return dense.Of(m, len(m)), cov, err
 }
 

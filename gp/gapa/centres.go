@@ -60,15 +60,14 @@ func newCentres(m *memory, n int) (*centres, error) {
 
 // central sets r of row i from its nearest centre.
 func (r *remains) central(part, i int, nearest []neighbour) {
-	m, s, at := r.memory, &r.spaces[part], nearest[0].at
+	m, at := r.memory, nearest[0].at
 	c, u := m.centres, r.search.u
 	g, own := &c.groups[at], r.skip(i)
 	if slices.ContainsFunc(g.rows, func(n neighbour) bool { return n.at == own }) {
-		others := slices.DeleteFunc(slices.Clone(g.rows), func(n neighbour) bool { return n.at == own })
-		s.load(m, u, i, others)
-		r.out[i], _ = s.remaining(m.length, m.noise)
+		r.local(part, i, slices.DeleteFunc(slices.Clone(g.rows), func(n neighbour) bool { return n.at == own }))
 		return
 	}
+	s := &r.spaces[part]
 	s.reserve(m)
 	s.k = len(g.rows)
 	c.distances(s, g, u, i, at)

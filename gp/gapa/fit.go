@@ -3,6 +3,7 @@ package gapa
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -101,7 +102,11 @@ func (f *fitting) fits() error {
 	if f.s.Scales == scalesLearned {
 		one := sampleBytes(1, c, d) + gp.Numbers(lossArrays, c)
 		need += one
-		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/one))
+		if f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/one)); f.learners == 0 {
+			need = max(need, (need+one)/3*4+4) // of which three quarters have room for a row
+		}
+	} else {
+		need += gp.Numbers(f.s.Cached, d)
 	}
 	if need > f.limit || f.s.Scales == scalesLearned && f.learners == 0 {
 		return &graph.MemoryError{What: fmt.Sprintf("%d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}
@@ -120,7 +125,7 @@ func (f *fitting) remember(ctx context.Context) error {
 	if p.c != f.p.Outputs() {
 		return fmt.Errorf("the network has %d outputs, the targets have %d", p.c, f.p.Outputs())
 	}
-	err = p.each(ctx, data.TakeRows(f.p.Train.X, f.order[:m]), func(first, n int, out []*tensor.Dense) error {
+	err = p.each(ctx, f.p.Train.X, f.order[:m], func(first, n int, out []*tensor.Dense) error {
 		f.report(n)
 		dense.Put(z, first, out[0], 0, n)
 		return nil
@@ -134,6 +139,9 @@ func (f *fitting) remember(ctx context.Context) error {
 	f.memory = &memory{index: newIndex(z), neighbours: f.s.Neighbours, length: f.s.LengthScale, noise: f.s.RelativeNoise}
 	if f.memory.length == 0 {
 		f.memory.length = 2 * firstQuartile(data.TakeRows(z, dense.Indices(min(lengthRows, m))))
+	}
+	if m == 1 && f.memory.length == 0 {
+		return errors.New("one row has no distances, expected more rows or a length-scale")
 	}
 	if !(f.memory.length > 0) {
 		return fmt.Errorf("a quarter of the rows have equal values in layer %d, expected different ones or a length-scale", f.s.Layer)
@@ -158,12 +166,12 @@ func (f *fitting) sample(ctx context.Context) error {
 			}
 			return -1
 		}
-		if f.rows, err = newSample(ctx, p, f.memory, f.p.Train.Rows(f.order[:f.learners]), own, f.report); err != nil {
+		if f.rows, err = newSample(ctx, p, f.memory, f.p.Train, f.order[:f.learners], own, f.report); err != nil {
 			return fmt.Errorf("training rows: %w", err)
 		}
 	}
 	if held := f.p.Validation; held != nil {
-		if f.held, err = newSample(ctx, p, f.memory, *held, none, f.report); err != nil {
+		if f.held, err = newSample(ctx, p, f.memory, *held, nil, none, f.report); err != nil {
 			return fmt.Errorf("validation rows: %w", err)
 		}
 	}
@@ -193,7 +201,7 @@ func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !
 
 // spread returns the variances of the activations at the rows that are kept.
 func (f *fitting) spread(ctx context.Context) ([]float64, error) {
-	var a []float64
+	a := make([]float64, 0, f.memory.m*f.memory.d)
 	b := graph.NewBuilder(f.p.Dtype())
 	x := b.Input("u", predictBatch, f.memory.d)
 	out := x
@@ -259,32 +267,20 @@ func (f *fitting) fitted() *gp.Fitted {
 
 // record says how the fit went.
 func (f *fitting) record() gp.Record {
-	mean := 0.0
-	for _, v := range f.scales {
-		mean += v / float64(len(f.scales))
-	}
-	r := gp.Record{Rows: f.s.Cached, ValidationRows: f.p.Held(), Settings: settings.Map(&f.s), PriorStds: []float64{math.Sqrt(f.by.factor * mean)}}
+	r := gp.Record{Rows: f.s.Cached, ValidationRows: f.p.Held(), Settings: settings.Map(&f.s), PriorStds: []float64{math.Sqrt(f.by.factor * kernel.Mean(f.scales))}}
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
 	fact("values of the layer", float64(f.memory.d))
 	fact("length-scale", f.memory.length)
 	fact("factor", f.by.factor)
 	if f.rows != nil {
-		fact("r of left-out training rows", average(f.rows.r))
+		fact("r of left-out training rows", kernel.Mean(f.rows.r))
 	}
 	if f.held != nil {
-		fact("r of validation rows", average(f.held.r))
+		fact("r of validation rows", kernel.Mean(f.held.r))
 		fact("validation NLL", f.value)
 	}
 	r.Notes = f.notes()
 	return r
-}
-
-func average(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
 }
 
 // notes says where the fit differs from its settings, and where another factor may do better.

@@ -155,7 +155,7 @@ func (f published) testSample(t *testing.T) *sample {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: y}, none, func(int) {})
+	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: y}, nil, none, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

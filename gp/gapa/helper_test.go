@@ -32,7 +32,7 @@ func valuesAt(t testing.TB, s shifted, x *tensor.Dense) (u *tensor.Dense, out []
 		t.Fatal(err)
 	}
 	var all []float64
-	err = p.each(t.Context(), x, func(_, n int, nodes []*tensor.Dense) error {
+	err = p.each(t.Context(), x, nil, func(_, n int, nodes []*tensor.Dense) error {
 		all, out = dense.AppendRows(all, nodes[0], n), dense.AppendRows(out, nodes[1], n)
 		return nil
 	})

@@ -142,12 +142,14 @@ func TestRemaining(t *testing.T) {
 		}
 	}
 	far := u.Clone().(*tensor.Dense)
-	for i := range far.Float64s() {
-		far.Float64s()[i] += 100
-	}
-	for i, r := range remaining(t, m, far, none) {
-		if r != 1 {
-			t.Errorf("r is %g far away, input %d", r, i)
+	for _, away := range []float64{100, 1e4, 1e9, 1e150} {
+		for i := range far.Float64s() {
+			far.Float64s()[i] += away
+		}
+		for i, r := range remaining(t, m, far, none) {
+			if r != 1 {
+				t.Errorf("r is %g %g away, input %d", r, away, i)
+			}
 		}
 	}
 	last := remaining(t, m, u, none)

@@ -22,7 +22,7 @@ var Method = gp.Method{
 // Settings are GAPA's settings. The zero value of a field means its default.
 type Settings struct {
 	Options
-	NoiseStd float64 `set:"noise-std" auto:"the best of 17 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
+	NoiseStd float64 `set:"noise-std" auto:"the best of 17 from a quarter to four times the network's residual on the validation rows; without these rows learned with the variances, or the residual for scales=spread" above:"0" help:"noise standard deviation, in the units of the network's outputs; with several targets, in units of the residuals of each"`
 }
 
 // Options are the settings of the activations' variance. The zero value of a field means its

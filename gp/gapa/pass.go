@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -75,10 +76,22 @@ func (s shifted) covariance(stds []float64) writer {
 func nothing(*graph.Builder, *graph.Node) []*graph.Node { return nil }
 
 // each calls visit, batch by batch in order, with the number of the first input, how many
-// there are, and the values of all nodes, which later batches overwrite.
-func (p *pass) each(ctx context.Context, x *tensor.Dense, visit func(first, n int, out []*tensor.Dense) error) error {
+// there are, and the values of all nodes, which later batches overwrite, for the inputs x, or the rows of x with some numbers, which
+// are copied a few at a time.
+func (p *pass) each(ctx context.Context, x *tensor.Dense, rows []int, visit func(first, n int, out []*tensor.Dense) error) error {
 	if x.Dims() < 2 || slices.Min(x.Shape()) == 0 {
 		return fmt.Errorf("inputs of shape %v, expected [N,…], N ≥ 1", x.Shape())
 	}
-	return p.f.Each(ctx, x, visit)
+	if rows == nil {
+		return p.f.Each(ctx, x, visit)
+	}
+	const copied = 10 * predictBatch
+	for from := 0; from < len(rows); from += copied {
+		some := data.TakeRows(x, rows[from:min(from+copied, len(rows))])
+		err := p.f.Each(ctx, some, func(first, n int, out []*tensor.Dense) error { return visit(from+first, n, out) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -94,6 +94,9 @@ const lossArrays = 8
 // planScales counts the learning of the variances, and the choice of their factor by the held-out rows.
 func (f *fitting) planScales(plan *gp.Plan, c, d, held int) {
 	batch := min(scaleBatch, f.learners)
+	if f.s.Scales == scalesSpread {
+		plan.Beside(gp.Numbers(f.s.Cached, d))
+	}
 	if f.learners > 0 {
 		steps := float64(f.s.ScaleSteps)
 		plan.Elements(steps * float64(batch*c) * float64(2*d+8))

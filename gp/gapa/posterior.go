@@ -59,7 +59,7 @@ func (p *posterior) LeftOut(ctx context.Context, x *tensor.Dense, visit func(fir
 		return fmt.Errorf("gapa: predict: %w", err)
 	}
 	var g gp.Gaussian
-	return pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+	return pass.each(ctx, x, nil, func(first, n int, out []*tensor.Dense) error {
 		r, err := p.memory.remaining(out[0], n, func(i int) int { return at[first+i] })
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ func newRemains(m *memory, threads int) *remains {
 
 // bytes is the memory of a thread beside the rows.
 func (r *remains) bytes() int64 {
-	k := r.search.k
+	k := min(r.neighbours, r.m)
 	return gp.Numbers(k, k+r.d) + gp.Numbers(searchRows, min(searchPoints, r.search.m))
 }
 
@@ -80,8 +80,8 @@ func (r *remains) at(u *tensor.Dense, n int, skip func(i int) int) ([]float64, e
 func (r *remains) local(part, i int, found []neighbour) {
 	s := &r.spaces[part]
 	s.load(r.memory, r.search.u, i, found)
-	v, ok := s.remaining(r.length, r.noise)
-	if r.out[i] = v; !ok && r.errs[part] == nil {
+	var ok bool
+	if r.out[i], ok = s.remaining(r.length, r.noise); !ok && r.errs[part] == nil {
 		r.errs[part] = fmt.Errorf("input %d: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(found), r.noise)
 	}
 }
@@ -125,6 +125,9 @@ func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 	kernel.Syrk(false, s.k, m.d, 1, s.away, m.d, 0, s.gram, s.k)
 }
 
+// farthest is the exponent of the kernel below which its value is 0.
+const farthest = -750
+
 // remaining returns r, and whether it could be computed. It overwrites the neighbours. The
 // inner products are taken between differences from u, so that small distances keep their
 // digits.
@@ -133,6 +136,9 @@ func (s *space) remaining(length, noise float64) (float64, bool) {
 	scale := -1 / (2 * length * length)
 	for i := range k {
 		rho[i] = g[i*k+i]
+	}
+	if k > 0 && scale*slices.Min(rho) < farthest {
+		return 1, true // far out the distances among the rows are lost beside those from u, and ρ is 0
 	}
 	for i := range k {
 		row := g[i*k : i*k+i+1]

@@ -3,6 +3,7 @@ package gapa
 import (
 	"context"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -22,12 +23,15 @@ type sample struct {
 // sampleBytes is the memory of n examples.
 func sampleBytes(n, c, d int) int64 { return int64(n) * int64(c) * int64(4*d+4*8) }
 
-// newSample computes examples. Example i is no neighbour of skip(i). done is called with how many
+// newSample computes examples, those of e with some numbers or, without numbers, all. Example i is no neighbour of skip(i). done is called with how many
 // examples each batch had.
-func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func(int) int, done func(n int)) (*sample, error) {
-	n := e.N()
-	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d, r: make([]float64, 0, n), mean: make([]float64, 0, n*p.c), squares: make([]float32, 0, n*p.c*m.d)}
-	err := p.each(ctx, e.X, func(first, n int, out []*tensor.Dense) error {
+func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, rows []int, skip func(int) int, done func(n int)) (*sample, error) {
+	n, y := e.N(), e.Y
+	if rows != nil {
+		n, y = len(rows), data.TakeRows(y, rows)
+	}
+	s := &sample{y: graph.Floats(y), c: p.c, d: m.d, r: make([]float64, 0, n), mean: make([]float64, 0, n*p.c), squares: make([]float32, 0, n*p.c*m.d)}
+	err := p.each(ctx, e.X, rows, func(first, n int, out []*tensor.Dense) error {
 		r, err := m.remaining(out[0], n, func(i int) int { return skip(first + i) })
 		if err != nil {
 			return err

@@ -126,6 +126,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	out := &gp.Fitted{Posterior: f.q, Record: f.record(effective, nll)}
 	if likelihood.NoiseVariance(f.p.Likelihood) > 0 {
 		out.NoiseVariance = found.Noise * found.Noise
+		f.q.noise = out.NoiseVariance
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
@@ -52,6 +53,9 @@ func TestUpdateIsFit(t *testing.T) {
 			all.Validation = nil // the noise is not to be found again
 			before, later := all, all
 			before.Train, later.Train = all.Train.Rows(dense.Indices(30)), all.Train.Rows(dense.Indices(50)[30:])
+			if !classes { // another posterior's noise, which is not the one of the sums
+				later.Likelihood = likelihood.WithNoise(all.Likelihood, 3*likelihood.NoiseVariance(all.Likelihood))
+			}
 			for name, s := range forms(0.7) {
 				what := fmt.Sprint(dt, ", classes ", classes, ", ", name)
 				mean, cov := small.Moments(t, fitted(t, all, s, z), probe)

@@ -37,6 +37,9 @@ func (s Settings) plan(p gp.Problem, r gp.Run) (*gp.Plan, error) {
 	parts, o, vars := float64(k.parts()), float64(k.width()), float64(k.size())
 	plan.Products(parts * (float64(n)*o*vars*vars + 3*vars*vars*vars + 1.5*float64(held)*o*vars*vars))
 	plan.EigenSystem(vars, parts)
+	if held > 0 {
+		plan.EigenSystem(vars, parts) // of the trial
+	}
 	plan.Elements(parts * (float64(n)*o*vars*4 + float64(len(s.candidates(p))*held)*o*vars*2))
 	plan.Elements(float64(n) * float64(c) * (8 + float64(c)))
 	if !q.joint { // each part has inputs of its own, with a mark of its output

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
@@ -24,6 +25,7 @@ type posterior struct {
 	own     bool           // the mean is SFR's own
 	prior   float64        // σ₀
 	clip    float64        // ε
+	noise   float64        // σ² of the targets, by which the sums are divided; 0: they have none, or an older file does not say
 	limit   int64          // bytes
 
 	mu      sync.Mutex // guards systems and kernels
@@ -63,7 +65,7 @@ func (p *posterior) sizes() (parts, m int) {
 // bytes is the memory of the systems, and of one eigenvalue problem.
 func (p *posterior) bytes() int64 {
 	parts, m := p.sizes()
-	return 8 * int64(3*parts+4) * int64(m) * int64(m)
+	return gp.Numbers(3*parts+4, m, m)
 }
 
 // compile compiles the kernels. The kernels and the systems together take at most limit bytes.
@@ -226,13 +228,17 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
-	d, err := newDuals(ctx, more, more.Likelihood, p.joint, p.clip)
+	lik := more.Likelihood
+	if p.noise > 0 {
+		lik = likelihood.WithNoise(lik, p.noise)
+	}
+	d, err := newDuals(ctx, more, lik, p.joint, p.clip)
 	if err != nil {
 		return nil, err
 	}
 	q := &posterior{
 		net: p.net, points: p.points, outputs: p.outputs, joint: p.joint, own: p.own,
-		prior: p.prior, clip: p.clip, limit: cmp.Or(r.Memory, p.limit),
+		prior: p.prior, clip: p.clip, noise: p.noise, limit: cmp.Or(r.Memory, p.limit),
 	}
 	if err := q.compile(q.limit); err != nil {
 		return nil, err

@@ -22,13 +22,14 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`             // M
-	Inputs   []int   `json:"inputs"`             // the shape of one
-	Outputs  int     `json:"outputs"`            // C
-	Joint    bool    `json:"joint,omitempty"`    // all outputs are one Gaussian process
-	Own      bool    `json:"own_mean,omitempty"` // the mean is SFR's own
-	Clip     float64 `json:"clip,omitempty"`     // ε
-	PriorStd float64 `json:"prior_std"`          // σ₀
+	Points   int     `json:"points"`                   // M
+	Inputs   []int   `json:"inputs"`                   // the shape of one
+	Outputs  int     `json:"outputs"`                  // C
+	Joint    bool    `json:"joint,omitempty"`          // all outputs are one Gaussian process
+	Own      bool    `json:"own_mean,omitempty"`       // the mean is SFR's own
+	Clip     float64 `json:"clip,omitempty"`           // ε
+	PriorStd float64 `json:"prior_std"`                // σ₀
+	Noise    float64 `json:"noise_variance,omitempty"` // σ², see posterior
 }
 
 // State implements gp.Stored: the points z [M,…] and for each Gaussian process the lower
@@ -42,7 +43,7 @@ func (p *posterior) State() (gp.State, error) {
 	return gp.State{
 		Header: header{
 			Points: p.points.Shape()[0], Inputs: p.points.Shape()[1:].Clone(), Outputs: p.outputs,
-			Joint: p.joint, Own: p.own, Clip: p.clip, PriorStd: p.prior,
+			Joint: p.joint, Own: p.own, Clip: p.clip, PriorStd: p.prior, Noise: p.noise,
 		},
 		Arrays: []gp.Array{
 			{Name: nameZ, Value: p.points}, {Name: nameT, Value: dense.Of(t, parts, m*(m+1)/2)}, {Name: nameB, Value: dense.Of(b, parts, m)},
@@ -61,7 +62,7 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, sav
 	if err != nil {
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
-	p := &posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: gp.Run{}.Limit()}
+	p := &posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, noise: h.Noise, prior: h.PriorStd, limit: gp.Run{}.Limit()}
 	if p.points, err = saved.Array(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); err != nil {
 		return nil, err
 	}
@@ -89,6 +90,8 @@ func (h *header) check(net layers.Network) (dt tensor.Dtype, err error) {
 	switch {
 	case h.Points < 1 || h.Outputs < 1 || h.Points > math.MaxInt32/h.Outputs:
 		return dt, fmt.Errorf("%d points of %d outputs, expected positive numbers", h.Points, h.Outputs)
+	case !(h.Noise >= 0 && kernel.Finite(h.Noise)):
+		return dt, fmt.Errorf("the noise variance %g, expected a number from 0 on", h.Noise)
 	case !(h.Clip >= 0 && h.Clip < 0.5):
 		return dt, fmt.Errorf("clip %g, expected a number from 0 to below 0.5", h.Clip)
 	}

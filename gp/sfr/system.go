@@ -109,10 +109,6 @@ func (s *system) solve(variance float64) (effective float64, err error) {
 	return kernel.Sum(e), nil
 }
 
-// bluntest is the share of the prior variance by which a variance may be below 0 from
-// rounding.
-const bluntest = 1e-6
-
 // gain overwrites rows k̂ [n,M] by v, and returns SFR's mean v·a [n] and the rows v U diag(√e)
 // [n,M], the products of which are what the data take from the prior covariance over σ₀².
 func (s *system) gain(k []float64) (mean, w []float64) {
@@ -125,7 +121,7 @@ func (s *system) gain(k []float64) (mean, w []float64) {
 type room struct {
 	mean  []float64 // SFR's mean [n·O]
 	w     []float64 // v U diag(√e) [n·O,M]
-	prior []float64 // the kernel [n,O,O]
+	prior []float64 // diagonals of the kernel [n·O]
 }
 
 // gainIn is gain in a room.
@@ -143,19 +139,15 @@ func (s *system) gainIn(r *room, k []float64) {
 func (s *system) covariances(r *room, v values, variance float64) (mean []float64, err error) {
 	s.gainIn(r, v.cross)
 	o, w := len(v.mean)/v.n, r.w
-	r.prior = append(r.prior[:0], v.diag...)
-	prior := r.prior
+	r.prior = r.prior[:0]
 	for i := range v.n {
-		kernel.Syrk(false, o, s.m, -1, w[i*o*s.m:], s.m, 1, v.diag[i*o*o:], o)
 		for c := range o {
-			at := (i*o+c)*o + c
-			if v.diag[at] < 0 {
-				if !(v.diag[at] >= -bluntest*prior[at]) {
-					return nil, fmt.Errorf("the variance of input %d is %g of the prior's %g", v.first+i, v.diag[at], prior[at])
-				}
-				v.diag[at] = 0
-			}
+			r.prior = append(r.prior, v.diag[(i*o+c)*o+c])
 		}
+		kernel.Syrk(false, o, s.m, -1, w[i*o*s.m:], s.m, 1, v.diag[i*o*o:], o)
+	}
+	if err := gp.Settle(gp.Gaussian{Mean: r.mean, Cov: v.diag[:v.n*o*o]}, r.prior, nil, v.first); err != nil {
+		return nil, err
 	}
 	kernel.Scale(v.diag, variance, v.diag)
 	return r.mean, nil

@@ -96,7 +96,7 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	plan := &gp.Plan{What: "valla+gapa: the covariances of GAPA at all rows", Cheaper: v.Cheaper}
 	plan.Hold(g.Kept)
 	plan.Beside(g.Bytes - g.Kept)
-	plan.Beside(gp.Numbers(heldAtOnce, c, c) + gp.EngineBytes(g.RowBytes) + growing*gp.Numbers(n, c))
+	plan.Beside(gp.Numbers(min(n, gp.PartRows(c*c)), c, c) + gp.EngineBytes(g.RowBytes) + growing*gp.Numbers(n, c))
 	plan.Hold(gp.Numbers(n, c) + v.Kept)
 	plan.Beside(v.Bytes - v.Kept)
 	plan.Fits(g, 1)
@@ -130,7 +130,7 @@ func (s *Settings) beside(ctx context.Context, p gp.Problem, g leftOut, r gp.Run
 	at.c = p.Outputs()
 	if s.share() > 0 {
 		err := g.LeftOut(ctx, p.Train.X, func(first int, q gp.Gaussian) {
-			at.train = appendDiagonals(at.train, q)
+			at.train = q.AppendVariances(at.train)
 			r.Tell("rows")(first+q.N(), p.Train.N())
 		})
 		if err != nil {
@@ -140,26 +140,8 @@ func (s *Settings) beside(ctx context.Context, p gp.Problem, g leftOut, r gp.Run
 	if p.Validation == nil {
 		return at, nil
 	}
-	e, err := gp.NewEngine(g, p.Validation.X.Shape()[1:], gp.EngineOptions{})
-	if err != nil {
-		return at, err
-	}
-	return at, e.Each(ctx, p.Validation.X, heldAtOnce, func(_ int, q gp.Gaussian) error {
-		at.held = appendDiagonals(at.held, q)
-		return nil
-	})
-}
-
-// heldAtOnce is how many held-out rows are predicted at a time, a whole piece of the engine.
-const heldAtOnce = 64
-
-// appendDiagonals appends the variances [N·C] of predictions.
-func appendDiagonals(dst []float64, g gp.Gaussian) []float64 {
-	c := g.Outputs()
-	for i := range g.Mean {
-		dst = append(dst, g.Cov[i*c+i%c])
-	}
-	return dst
+	_, at.held, err = gp.Marginals(ctx, g, p.Validation.X)
+	return at, err
 }
 
 // parts returns the shares [N,C] of the variances at the training rows and at the held-out rows

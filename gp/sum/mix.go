@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"gorgonia.org/tensor"
 )
 
 // mixture are the factors of the two covariances, and the squared noise scale; 0 without noise.
@@ -25,7 +24,7 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	if p.Validation == nil {
 		return best, nil
 	}
-	mean, other, err := diagonalsAt(ctx, v.Posterior, p.Validation.X, p.Outputs())
+	mean, other, err := gp.Marginals(ctx, v.Posterior, p.Validation.X)
 	if err != nil {
 		return best, err
 	}
@@ -42,19 +41,6 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 		return best, fmt.Errorf("valla+gapa: %w", err)
 	}
 	return best, nil
-}
-
-// diagonalsAt returns the means and the variances of c outputs, [N,C] each, at inputs x [N,…].
-func diagonalsAt(ctx context.Context, p gp.Posterior, x *tensor.Dense, c int) (mean, variance []float64, err error) {
-	e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	err = e.Each(ctx, x, gp.PartRows(c*c), func(_ int, g gp.Gaussian) error {
-		mean, variance = append(mean, g.Mean...), appendDiagonals(variance, g)
-		return nil
-	})
-	return mean, variance, err
 }
 
 // learned returns the observation model with the parameters that VaLLA's fit v to p has learned.

@@ -131,18 +131,20 @@ func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (
 	if err != nil || costlySteps*c.step*float64(max(1, p.Outputs()/fewOutputs)) < affordable { // then predictions are cheap, too
 		return c, nil
 	}
-	seen := predicted
-	if likelihood.Noisy(p.Likelihood) {
-		seen += min(p.Train.N(), maxSplit)
+	if c.after, err = heftAfter(&fitting{p: p, layer: layer}, likeliest, limit); errors.As(err, &few) {
+		c.after, err = 2*costlySingle, nil
 	}
-	f := &fitting{p: p, layer: layer}
-	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, f.evaluations(gp.FewClasses(likeliest, p.Outputs()), f.alone()))
-	if errors.As(err, &few) {
-		c.after = 2 * costlySingle
-		return c, nil
-	}
-	c.after = heft(cost.Each) / float64(max(1, inputs)) * float64(seen)
 	return c, err
+}
+
+// heftAfter is the heft of the predictions after a fit.
+func heftAfter(f *fitting, likeliest int, limit int64) (float64, error) {
+	seen := predicted
+	if likelihood.Noisy(f.p.Likelihood) {
+		seen += min(f.p.Train.N(), maxSplit)
+	}
+	inputs, cost, err := gp.PredictionCost("valla: a prediction", limit, f.evaluations(gp.FewClasses(likeliest, f.p.Outputs()), f.alone()))
+	return heft(cost.Each) / float64(max(1, inputs)) * float64(seen), err
 }
 
 // heft is the number of operations of products that take as long as a run.

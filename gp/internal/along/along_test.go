@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 	if _, err := p.Compile(gp.Request{Shape: []int{2}, Size: 100, Limit: 100}); !errors.As(err, &refused) {
 		t.Errorf("100 bytes for a prediction: error %v", err)
 	}
-	if _, _, err := p.Joint(t.Context(), dense.Of(nil, 0, 2)); err == nil || !strings.HasPrefix(err.Error(), "test: joint prediction: 0 inputs") {
+	if _, _, err := p.Joint(t.Context(), dense.Of(nil, 0, 2)); err == nil || !strings.HasPrefix(err.Error(), "test: joint prediction: inputs of shape (0, 2)") {
 		t.Errorf("error %v", err)
 	}
 	if p.Limit = 8 * 10 * (10 + 3); third(p.Joint(t.Context(), x)) != nil {

@@ -110,7 +110,11 @@ func (f *Graph) Cost(size int) (graph.Cost, error) {
 	}
 	c, whole, err := train.StepCost(b, s.Loss, f.Trained, append(s.Leaves, x, y), s.Updates...)
 	if err == nil && whole && size < f.BatchSize {
-		err = &graph.MemoryError{What: f.What + ", which needs the whole mini-batch,", Need: c.Bytes, Limit: f.Run.Limit()}
+		all, failed := f.Cost(f.BatchSize)
+		if failed != nil {
+			return c, failed
+		}
+		err = &graph.MemoryError{What: f.What + ", which needs the whole mini-batch,", Need: all.Bytes, Limit: f.Run.Limit()}
 	}
 	c.Bytes += f.Beside
 	return c, err

@@ -177,6 +177,12 @@ func testThreadsAgree[T Float](t *testing.T) {
 	checkThreads(t, "Trsm", b, func(b matrix[T]) { Trsm(false, true, 150, 331, l.s(), l.ld, b.s(), b.ld) })
 	checkThreads(t, "right Trsm", b, func(b matrix[T]) { Trsm(true, true, 331, 150, l.s(), l.ld, b.s(), b.ld) })
 	checkThreads(t, "Syrk", b, func(c matrix[T]) { Syrk(true, 331, 150, 1, b.s(), b.ld, 0, c.s(), c.ld) })
+	long := newMatrix[T](r, 1, 37*1000, 0).s()
+	for _, n := range []int{25, 37} { // the last tile has a single row
+		checkThreads(t, "Syrk of long rows", b, func(c matrix[T]) { Syrk(false, n, 1000, 1, long, 1000, 0, c.s(), c.ld) })
+		checkThreads(t, "Syrk of long columns", b, func(c matrix[T]) { Syrk(true, n, 1000, 1, long, n, 0, c.s(), c.ld) })
+		checkThreads(t, "an upper triangle of long rows", b, func(c matrix[T]) { syrk(blas.Upper, blas.NoTrans, n, 1000, 1, long, 1000, 0.5, c.s(), c.ld) })
+	}
 	for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 		checkThreads(t, "a triangle of Syrk", b, func(c matrix[T]) { syrk(ul, blas.NoTrans, 331, 150, 1, b.s(), b.ld, 0.5, c.s(), c.ld) })
 	}

@@ -101,10 +101,15 @@ func (s *symmetric[T]) Run(part, parts int) {
 	}
 }
 
-// edge returns the first row of a part.
+// edge returns the first row of a part. A part of one row would be a product with a vector, which is summed in
+// another order, so that the part before takes this row.
 func (s *symmetric[T]) edge(part, parts int) int {
 	rows := float64(s.n) * math.Sqrt(float64(part)/float64(parts))
-	return min(s.n, (int(math.Round(rows))+tileRows-1)/tileRows*tileRows)
+	row := min(s.n, (int(math.Round(rows))+tileRows-1)/tileRows*tileRows)
+	if row > 0 && row == s.n-1 {
+		return s.n
+	}
+	return row
 }
 
 // beside computes the block that lies beside two triangles on the diagonal. The first triangle has h
@@ -143,7 +148,7 @@ func (s *symmetric[T]) triangle(n int, a, c []T) {
 }
 
 // diagonal computes a block on the diagonal. If it must not touch the other triangle, it
-// computes the block in other memory and copies the triangle.
+// computes the block in other memory, from a copy of the triangle, and copies the triangle back.
 func (s *symmetric[T]) diagonal(n int, a, c []T) {
 	if !s.exact {
 		Gemm(s.trans, !s.trans, n, n, s.k, s.alpha, a, s.lda, a, s.lda, s.beta, c, s.ldc)
@@ -151,19 +156,21 @@ func (s *symmetric[T]) diagonal(n int, a, c []T) {
 	}
 	w := spaces[T]().get()
 	w.x = grow(w.x, n*n)
-	Gemm(s.trans, !s.trans, n, n, s.k, s.alpha, a, s.lda, a, s.lda, 0, w.x, n)
+	if s.beta != 0 {
+		s.copyTriangle(n, w.x, n, c, s.ldc)
+	}
+	Gemm(s.trans, !s.trans, n, n, s.k, s.alpha, a, s.lda, a, s.lda, s.beta, w.x, n)
+	s.copyTriangle(n, c, s.ldc, w.x, n)
+	spaces[T]().put(w)
+}
+
+// copyTriangle copies the triangle of n rows and columns.
+func (s *symmetric[T]) copyTriangle(n int, dst []T, ldd int, src []T, lds int) {
 	for i := range n {
 		lo, hi := 0, i+1
 		if s.upper {
 			lo, hi = i, n
 		}
-		dst, src := c[i*s.ldc+lo:i*s.ldc+hi], w.x[i*n+lo:i*n+hi]
-		if s.beta == 0 {
-			copy(dst, src)
-			continue
-		}
-		Scale(dst, s.beta, dst)
-		Add(dst, dst, src)
+		copy(dst[i*ldd+lo:i*ldd+hi], src[i*lds+lo:i*lds+hi])
 	}
-	spaces[T]().put(w)
 }

@@ -28,7 +28,7 @@ func external[T Float]() *Product[T] {
 // the product.
 func (g *gemm[T]) delegate() bool {
 	f := *external[T]()
-	if f == nil || g.panels {
+	if f == nil || g.panels || min(g.m, g.n) == 1 {
 		return false
 	}
 	_, a := shape(g.transA, g.m, g.k)

@@ -53,9 +53,7 @@ func (impl BLAS) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag
 		impl.Implementation.Strsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		return
 	}
-	checkMatrix("Strsm", "B", b, m, n, ldb)
-	scale(m, n, alpha, b, ldb)
-	trsm(s == blas.Right, ul == blas.Upper, transposed(tA), m, n, a, lda, b, ldb)
+	solve(s, ul, tA, m, n, alpha, a, lda, b, ldb)
 }
 
 // Dtrsm solves op(A)·X = alpha·B or X·op(A) = alpha·B. It leaves triangles with a unit
@@ -65,9 +63,16 @@ func (impl BLAS) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag
 		impl.Implementation.Dtrsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		return
 	}
-	checkMatrix("Dtrsm", "B", b, m, n, ldb)
+	solve(s, ul, tA, m, n, alpha, a, lda, b, ldb)
+}
+
+// solve solves the system of Strsm and Dtrsm. It does not read A if alpha is 0.
+func solve[T Float](s blas.Side, ul blas.Uplo, tA blas.Transpose, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+	checkMatrix("Trsm", "B", b, m, n, ldb)
 	scale(m, n, alpha, b, ldb)
-	trsm(s == blas.Right, ul == blas.Upper, transposed(tA), m, n, a, lda, b, ldb)
+	if alpha != 0 {
+		trsm(s == blas.Right, ul == blas.Upper, transposed(tA), m, n, a, lda, b, ldb)
+	}
 }
 
 func transposed(t blas.Transpose) bool { return t != blas.NoTrans }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
@@ -46,6 +47,17 @@ func TestBLASAgreesWithGonum(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A right-hand side of zeros is solved without a look at the triangle.
+func TestTrsmOfZeros(t *testing.T) {
+	nan := math.NaN()
+	b, b32 := []float64{1, nan}, []float32{1, float32(nan)}
+	BLAS{}.Dtrsm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, 2, 1, 0, []float64{0, nan, nan, 0}, 2, b, 1)
+	BLAS{}.Strsm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, 2, 1, 0, make([]float32, 4), 2, b32, 1)
+	if b[0] != 0 || b[1] != 0 || b32[0] != 0 || b32[1] != 0 {
+		t.Errorf("the solutions are %v and %v, want zeros", b, b32)
 	}
 }
 

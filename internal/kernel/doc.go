@@ -15,7 +15,7 @@
 // processors. A row of a matrix product, a system of a triangular solve and an image of a convolution
 // have the same bits alone and in any batch. This does not hold for the products of a library that
 // SetProduct has set. Products, convolutions and steps of Adam may treat subnormal numbers as zero. No
-// function allocates once its buffers exist.
+// function but InverseLower and MeanDifference allocates once its buffers exist.
 package kernel
 
 // Float is the constraint of every generic function of this project.

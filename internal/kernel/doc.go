@@ -1,6 +1,6 @@
 // Package kernel holds the numeric loops that all other packages call: matrix products,
-// triangular solves, Cholesky factors, convolutions and functions of vectors. Each loop has one
-// generic source for float32 and float64.
+// triangular solves, Cholesky factors, convolutions and functions of vectors. A loop for both
+// float32 and float64 has one generic source.
 //
 // Matrices are row-major slices with a leading dimension. The leading dimension is the number of
 // elements from one row to the next and at least the number of columns. A slice that is too short

@@ -14,6 +14,7 @@ func TestMatricesTooShort(t *testing.T) {
 func testMatricesTooShort[T Float](t *testing.T) {
 	const m, n, k = 3, 4, 2
 	v := func(size int) []T { return make([]T, size) }
+	double := func(size int) []float64 { return make([]float64, size) }
 	square := func(size, ld int) []T { // the identity, in a slice of a size
 		a := v(size)
 		for i := 0; i*(ld+1) < size; i++ {
@@ -33,7 +34,7 @@ func testMatricesTooShort[T Float](t *testing.T) {
 		"CopyLower":    func(s, ld int) { CopyLower(m, v(m*m-s), m-ld) },
 		"RowDots":      func(s, ld int) { RowDots(v(m), v(m*n-s), n-ld, v(n)) },
 		"AddRows":      func(s, ld int) { AddRows(v(n), v(m*n-s), n-ld, v(m)) },
-		"AddSymmetric": func(s, ld int) { AddSymmetric(0, m, m, v(m*m-s), m-ld, v(m), v(m)) },
+		"AddSymmetric": func(s, ld int) { AddSymmetric(0, m, m, double(m*m-s), m-ld, double(m), double(m)) },
 		"Panels":       func(s, ld int) { Panels(true, k, n, v(k*n-s), k-ld, v(panelled)) },
 		"Panels to":    func(s, ld int) { Panels(false, k, n, v(k*n), n-ld, v(panelled-s)) },
 		"GemmPanels":   func(s, ld int) { GemmPanels(false, m, n, k, v(m*k-s), k-ld, v(panelled), v(m*n), n) },
@@ -44,8 +45,8 @@ func testMatricesTooShort[T Float](t *testing.T) {
 		panics(t, what+": a slice that is too short", func() { f(1, 0) })
 		panics(t, what+": a leading dimension that is too small", func() { f(0, 1) })
 	}
-	panics(t, "x of another length", func() { AddSymmetric(0, m, m, v(m*m), m, v(m-1), v(m)) })
-	panics(t, "y of another length", func() { AddSymmetric(0, m, m, v(m*m), m, v(m), v(m+1)) })
+	panics(t, "x of another length", func() { AddSymmetric(0, m, m, double(m*m), m, double(m-1), double(m)) })
+	panics(t, "y of another length", func() { AddSymmetric(0, m, m, double(m*m), m, double(m), double(m+1)) })
 	panics(t, "a negative size", func() { Gemm(false, false, -1, n, k, 1, v(8), k, v(8), n, 0, v(8), n) })
 	panics(t, "poles of another number", func() { Poles(make([]float64, 2), make([]float64, 3), 1) })
 }

@@ -78,12 +78,12 @@ func AddRows[T Float](y, m []T, ldm int, x []T) {
 // equal the rows of A. The columns lo to hi−1, from the diagonal on, equal these rows, and the other elements
 // of S are 0. Calls for ranges that cover all rows add up to a product with the symmetric matrix that has
 // the upper triangle of A. AddSymmetric does not read the lower triangle of A.
-func AddSymmetric[T Float](lo, hi, n int, a []T, lda int, x, y []T) {
+func AddSymmetric(lo, hi, n int, a []float64, lda int, x, y []float64) {
 	checkMatrix("AddSymmetric", "A", a, n, n, lda)
 	checkLength(n, len(x))
 	checkLength(n, len(y))
 	for ; lo+4 < min(hi+1, n); lo += 4 {
-		var sums [4]T
+		var sums [4]float64
 		symmetricBlock(a[lo*lda+lo:], lda, x[lo:], y[lo:])
 		rows, right := a[lo*lda+lo+4:], y[lo+4:n]
 		if fastSymv4(x[lo+4:n], right, rows, lda, x[lo:lo+4], &sums) {
@@ -104,7 +104,7 @@ func AddSymmetric[T Float](lo, hi, n int, a []T, lda int, x, y []T) {
 }
 
 // symmetricBlock adds the terms of the block of four rows on the diagonal.
-func symmetricBlock[T Float](a []T, lda int, x, y []T) {
+func symmetricBlock(a []float64, lda int, x, y []float64) {
 	r0, r1, r2, d := a[:4], a[lda+1:lda+4], a[2*lda+2:2*lda+4], a[3*lda+3]
 	x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
 	y[0] += (r0[0]*x0 + r0[1]*x1) + (r0[2]*x2 + r0[3]*x3)
@@ -114,7 +114,7 @@ func symmetricBlock[T Float](a []T, lda int, x, y []T) {
 }
 
 // symmetricRow adds the terms of row i from the diagonal on, and the terms of the equal column.
-func symmetricRow[T Float](i int, row, x, y []T) {
+func symmetricRow(i int, row, x, y []float64) {
 	sum := row[i] * x[i]
 	for j := i + 1; j < len(row); j++ {
 		sum += row[j] * x[j]

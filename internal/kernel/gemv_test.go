@@ -41,13 +41,13 @@ func testMatrixVector[T Float](t *testing.T) {
 }
 
 func TestAddSymmetric(t *testing.T) {
-	bothTypes(t, testAddSymmetric[float32], testAddSymmetric[float64])
+	everyLevel(t, testAddSymmetric)
 }
 
-func testAddSymmetric[T Float](t *testing.T) {
+func testAddSymmetric(t *testing.T) {
 	r := source(7)
 	for n := 1; n < 40; n++ {
-		a, x, y := newMatrix[T](r, n, n, 2), newMatrix[T](r, 1, n, 0), newMatrix[T](r, 1, n, 0)
+		a, x, y := newMatrix[float64](r, n, n, 2), newMatrix[float64](r, 1, n, 0), newMatrix[float64](r, 1, n, 0)
 		for i := range n {
 			for j := range i {
 				a.set(i, j, a.at(j, i))
@@ -63,11 +63,11 @@ func testAddSymmetric[T Float](t *testing.T) {
 		AddSymmetric(0, cut, n, upper.s(), upper.ld, x.s(), got.s())
 		AddSymmetric(cut, n, n, upper.s(), upper.ld, x.s(), got.s())
 		for i := range n {
-			want := float64(y.at(0, i))
+			want := y.at(0, i)
 			for j := range n {
-				want += float64(a.at(i, j)) * float64(x.at(0, j))
+				want += a.at(i, j) * x.at(0, j)
 			}
-			near(t, name("AddSymmetric ", n), float64(got.at(0, i)), want, rounding[T](n))
+			near(t, name("AddSymmetric ", n), got.at(0, i), want, rounding[float64](n))
 		}
 		got.checkGuard(t)
 	}
@@ -77,7 +77,7 @@ func testAddSymmetric[T Float](t *testing.T) {
 func rounding[T Float](n int) float64 { return 36 * float64(n*n) * epsilon[T]() }
 
 func TestPoles(t *testing.T) {
-	bothTypes(t, func(*testing.T) {}, func(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
 		r := source(8)
 		for n := range 40 {
 			z, p := newMatrix[float64](r, 1, n, 0).s(), newMatrix[float64](r, 1, n, 0).s()

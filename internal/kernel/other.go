@@ -19,7 +19,7 @@ func fillRegion[T Float](v view, r region, image, u []T, size int) {
 
 func fastRow[T Float]([]T, []T, int, int, []T, int, int, bool) bool { return false }
 
-func fastSymv4[T Float]([]T, []T, []T, int, []T, *[4]T) bool { return false }
+func fastSymv4([]float64, []float64, []float64, int, []float64, *[4]float64) bool { return false }
 
 func fastPoles([]float64, []float64, float64) (sum, squares float64, ok bool) { return 0, 0, false }
 

@@ -53,15 +53,3 @@ TEXT ·dots32(SB), NOSPLIT, $0-40
 	VMOVUPS      X0, (DI)
 	VZEROUPPER
 	RET
-
-// func symv32AVX2(x, y, m *float32, ldm int, c *float32, n int, sums *float32)
-TEXT ·symv32AVX2(SB), NOSPLIT, $0-56
-	SYMV4
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVUPS      X0, (DI)
-	VZEROUPPER
-	RET

@@ -107,7 +107,13 @@ func (r *reduction) panel(p []float64, m int) {
 		v := c[j*m+j : (j+1)*m]
 		beta, tau := reflect(v)
 		v[0], r.t[j*w+j] = 1, tau
-		kernel.Parallel(min(kernel.Threads(), w-1-j), &reflection{r.columns, v, tau, j, m})
+		reflectRest := func(from, to int) { // applies I − τvvᵀ to columns after j
+			for k := j + 1 + from; k < j+1+to; k++ {
+				u := c[k*m+j : (k+1)*m]
+				kernel.Axpy(-tau*kernel.Dot(v, u), v, u)
+			}
+		}
+		kernel.Parallel(min(kernel.Threads(), w-1-j), kernel.Span{N: w - 1 - j, F: reflectRest})
 		for i := range m {
 			switch {
 			case i < j:
@@ -125,21 +131,6 @@ func (r *reduction) panel(p []float64, m int) {
 		}
 	}
 	r.triangle(m)
-}
-
-// reflection is a kernel.Job, which applies I − τvvᵀ to the columns after j.
-type reflection struct {
-	columns, v []float64 // columns of the panel [w,m], and the reflection's vector [m−j]
-	tau        float64   // factor of the reflection I − τvvᵀ
-	j, m       int       // column of v, and rows of the panel
-}
-
-// Run implements kernel.Job.
-func (f *reflection) Run(part, parts int) {
-	for k := f.j + 1 + part; k < blockWidth; k += parts {
-		u := f.columns[k*f.m+f.j : (k+1)*f.m]
-		kernel.Axpy(-f.tau*kernel.Dot(f.v, u), f.v, u)
-	}
 }
 
 // triangle computes T, which is the upper triangle with I − YTYᵀ = Π_j (I − τ_j v_j v_jᵀ), from its diagonal τ.

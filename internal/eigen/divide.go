@@ -83,7 +83,7 @@ func (t *division) merge(lo, mid, hi int, rho float64) {
 	for i, c := range kept {
 		s.d[i], s.z[i] = t.d[lo+c], z[c]
 	}
-	kernel.Parallel(s.parts(), s)
+	s.find()
 	by := ordered(len(kept), func(i int) extent { return rows[kept[i]] })
 	s.vectors(by)
 	for i, c := range by {

@@ -215,7 +215,7 @@ func TestSecular(t *testing.T) {
 			at += 0.01 + rng.Float64()
 			s.d[i], s.z[i] = at, 0.1+rng.Float64()
 		}
-		s.Run(0, 1)
+		s.find()
 		for j := range k {
 			if v := s.root(j); !(v > s.d[j]) || j+1 < k && !(v < s.d[j+1]) {
 				t.Fatalf("zero %d is %g, not between %v", j, v, s.d)

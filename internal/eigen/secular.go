@@ -29,15 +29,17 @@ func newSecular(rho float64, k int, work *scratch.Memory) *secular {
 	return &secular{rho: rho, k: k, d: work.Zeros(k), z: work.Zeros(k), near: make([]int, k), mu: work.Zeros(k), diff: work.Zeros(k * k), exact: work.Zeros(k), gaps: work.Zeros(k)}
 }
 
-// parts returns the number of parts into which Run cuts the zeros.
-func (s *secular) parts() int { return max(1, min(kernel.Threads(), s.k/64)) }
-
 // root returns λ_j.
 func (s *secular) root(j int) float64 { return s.d[s.near[j]] + s.mu[j] }
 
-// Run implements kernel.Job: it finds some of the zeros.
-func (s *secular) Run(part, parts int) {
-	for j := s.k * part / parts; j < s.k*(part+1)/parts; j++ {
+// find finds all zeros.
+func (s *secular) find() {
+	kernel.Parallel(max(1, min(kernel.Threads(), s.k/64)), kernel.Span{N: s.k, F: s.zeros})
+}
+
+// zeros finds the zeros from … to−1.
+func (s *secular) zeros(from, to int) {
+	for j := from; j < to; j++ {
 		row := s.diff[j*s.k : (j+1)*s.k]
 		s.solve(j, row)
 		kernel.AddScalar(row, -s.mu[j], row) // was d_i − d_near

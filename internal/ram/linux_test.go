@@ -58,9 +58,13 @@ func TestField(t *testing.T) {
 
 // TestGroups: the folders of the process end at the root of a hierarchy.
 func TestGroups(t *testing.T) {
-	for _, dir := range groups() {
-		if rel, err := filepath.Rel("/sys/fs/cgroup", dir); err != nil || rel == ".." || filepath.IsAbs(rel) {
-			t.Errorf("%s is no folder of control groups", dir)
+	last := ""
+	for _, last = range groups() {
+		if rel, err := filepath.Rel("/sys/fs/cgroup", last); err != nil || !filepath.IsLocal(rel) {
+			t.Errorf("%s is no folder of control groups", last)
 		}
+	}
+	if last != "" && last != "/sys/fs/cgroup" && last != "/sys/fs/cgroup/memory" {
+		t.Errorf("the last folder is %s, expected the root of a hierarchy", last)
 	}
 }

@@ -1,11 +1,13 @@
 package eigen
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/ram"
 )
 
 const (
@@ -22,7 +24,8 @@ const (
 // If k is small beside n, Largest searches Krylov spaces of a block of vectors, which start
 // anew from the best vectors so far (Saad 2011, chapter 6). They need some ten products of a
 // with the block instead of n products. If k is large, or if the search does not converge,
-// Largest returns the last k eigenpairs of Symmetric. The same matrix gives the same bits.
+// Largest returns the last k eigenpairs of Symmetric. It is an error if the search does not
+// converge and the machine has no memory for all eigenpairs. The same matrix gives the same bits.
 func Largest(n, k int, a []float64) (values, vectors []float64, err error) {
 	if direct(n, k) {
 		return lastOf(n, k, a)
@@ -44,13 +47,22 @@ func Largest(n, k int, a []float64) (values, vectors []float64, err error) {
 			return s.result()
 		}
 	}
+	return fallBack(n, k, a)
+}
+
+// fallBack is lastOf after a search that did not converge. LargestBytes does not count its memory.
+func fallBack(n, k int, a []float64) (values, vectors []float64, err error) {
+	if left, ok := ram.Fits(lastBytes(n)); !ok {
+		return nil, nil, fmt.Errorf("eigen: all eigenvectors of a matrix of %d rows need %d bytes of memory, and %d are free", n, lastBytes(n), left)
+	}
 	return lastOf(n, k, a)
 }
 
-// LargestBytes returns the memory in bytes that Largest takes, with its results.
+// LargestBytes returns the memory in bytes that Largest takes, with its results. It leaves out what a search that
+// does not converge takes in the end, which Largest checks by itself.
 func LargestBytes(n, k int) int64 {
 	if direct(n, k) {
-		return 8 * 5 * int64(n) * int64(n)
+		return lastBytes(n)
 	}
 	return 8 * 2 * int64(blocks+1) * int64(k+spare) * int64(n)
 }
@@ -58,6 +70,9 @@ func LargestBytes(n, k int) int64 {
 // direct reports whether Largest finds all eigenvalues, because a Krylov space would not be much
 // smaller than the whole space.
 func direct(n, k int) bool { return n < 2*blocks*(k+spare) }
+
+// lastBytes returns the memory in bytes that lastOf takes.
+func lastBytes(n int) int64 { return 8 * 5 * int64(n) * int64(n) }
 
 // lastOf returns the k last eigenpairs of Symmetric.
 func lastOf(n, k int, a []float64) (values, vectors []float64, err error) {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -138,6 +140,14 @@ func TestLargestRepeats(t *testing.T) {
 	again, vectorsAgain, err := Largest(300, 5, a)
 	if err != nil || !slices.Equal(values, again) || !slices.Equal(vectors, vectorsAgain) {
 		t.Errorf("other bits, error %v", err)
+	}
+}
+
+// TestLargestFallsBack: all eigenpairs are found only if there is memory for them.
+func TestLargestFallsBack(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(300 << 20))
+	if _, _, err := fallBack(10_000, 1, nil); err == nil || !strings.Contains(err.Error(), "4000000000 bytes") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -25,10 +25,13 @@ func Below(n int, a []float64, bound float64) (values, vectors []float64, err er
 	work := scratch.Get()
 	defer scratch.Put(work)
 	scale := unit(a)
-	bound /= scale
 	if scale-scale != 0 || bound-bound != 0 {
 		return nil, nil, errNotFinite
 	}
+	if n == 0 {
+		return nil, nil, nil
+	}
+	bound = max(-math.MaxFloat64, min(bound/scale, math.MaxFloat64)) // the ratio may overflow
 	t := reduce(n, a, work.Take(n), work)
 	s := newBisection(t)
 	k := s.counts([4]float64{bound, bound, bound, bound})[0]

@@ -129,6 +129,21 @@ func TestBelowErrors(t *testing.T) {
 	}
 }
 
+// A finite bound may be so far from the eigenvalues that their ratio overflows, and an empty matrix has no eigenvalues.
+func TestBelowExtremes(t *testing.T) {
+	for _, c := range []struct {
+		a     []float64
+		n     int
+		bound float64
+		want  int
+	}{{[]float64{1e-300}, 1, 1e10, 1}, {[]float64{1e-300}, 1, -1e10, 0}, {[]float64{1e-300, 0, 0, 2e-300}, 2, 1e10, 2}, {nil, 0, 1, 0}} {
+		values, vectors, err := Below(c.n, slices.Clone(c.a), c.bound)
+		if err != nil || len(values) != c.want || len(vectors) != c.n*c.want {
+			t.Errorf("%v below %g: %d values and %d elements of vectors (%v), want %d values", c.a, c.bound, len(values), len(vectors), err, c.want)
+		}
+	}
+}
+
 func BenchmarkBelow(b *testing.B) {
 	const n = 100
 	d := make([]float64, n)

@@ -24,6 +24,9 @@ func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
 // SymmetricTo is Symmetric, which writes to values [n] and vectors [n,n]. After an error, what they hold
 // is of no use.
 func SymmetricTo(values, vectors []float64, n int, a []float64) error {
+	if n == 0 {
+		return nil
+	}
 	work := scratch.Get()
 	defer scratch.Put(work)
 	scale := unit(a)

@@ -90,6 +90,15 @@ func TestSymmetric(t *testing.T) {
 	}
 }
 
+// An empty matrix has no eigenvalues.
+func TestEmpty(t *testing.T) {
+	for _, f := range []func(n int, a []float64) ([]float64, []float64, error){Symmetric, Semidefinite} {
+		if values, vectors, err := f(0, nil); len(values)+len(vectors) != 0 || err != nil {
+			t.Errorf("eigenvalues %v and vectors %v (%v), want none", values, vectors, err)
+		}
+	}
+}
+
 // A product in parts equals the whole matrix's product. The lower triangle is not read.
 func TestTimesSymmetric(t *testing.T) {
 	for _, n := range []int{1, 5, 511, 601} {

@@ -51,14 +51,15 @@ var retrained = []again{{
 // trainedAgain is a model that serves all folds.
 type trainedAgain struct {
 	model   *valla.Model // of the rival
-	seconds float64      // that its training took
+	seconds float64      // wall time of its training
+	took    cost         // cost of its training
 }
 
 // again returns the model of a rival, which is the same for all folds: it sees no rows that choose or judge, except that
 // held-out rows end its training as they ended that of the network.
 func (c *contest) again(ctx context.Context, one contender) (m *valla.Model, took cost, err error) {
 	if done, ok := c.trainings[one.name]; ok {
-		return done.model, cost{}, nil
+		return done.model, done.took, nil
 	}
 	o, err := c.m.Trained()
 	if err == nil {
@@ -71,7 +72,7 @@ func (c *contest) again(ctx context.Context, one contender) (m *valla.Model, too
 	o.OnProgress = c.progress(one.label)
 	took = costOf(func() { m, err = valla.Train(ctx, c.set, o) })
 	if err == nil {
-		c.trainings[one.name] = trainedAgain{m, time.Since(start).Seconds()}
+		c.trainings[one.name] = trainedAgain{m, time.Since(start).Seconds(), took}
 	}
 	return m, took, err
 }

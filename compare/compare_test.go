@@ -421,6 +421,15 @@ func nearNLL(t *testing.T, r Result, m *valla.Model, judge *data.Set) {
 	fixture.Near(t, r.Name+": NLL", r.NLL, want.NLL(), 1e-9)
 }
 
+// TestTrainedAgain: a rival whose training is done keeps the cost of the training.
+func TestTrainedAgain(t *testing.T) {
+	want := cost{bytes: 5, seconds: 6}
+	c := contest{trainings: map[string]trainedAgain{"a": {took: want}}}
+	if _, took, err := c.again(t.Context(), contender{name: "a"}); err != nil || took != want {
+		t.Errorf("cost %+v, error %v, want %+v", took, err, want)
+	}
+}
+
 // TestTrainedSeconds: a training takes as long as that of one network of an ensemble.
 func TestTrainedSeconds(t *testing.T) {
 	c := contest{m: &valla.Model{History: []valla.Event{{Action: valla.ActionTrain, Seconds: 5}, {Action: valla.ActionTrain, Seconds: 3}}}}

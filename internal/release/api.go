@@ -13,9 +13,17 @@ const apidiff = "golang.org/x/exp/cmd/apidiff@v0.0.0-20261113113407-e3970619a1a4
 
 // compareAPI compares the exported names of the module in a folder with those of the last tag, and returns the differences.
 func compareAPI(ctx context.Context, folder string) (string, error) {
-	last, err := output(ctx, folder, nil, "git", "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
+	const versions = "v[0-9]*"
+	tags, err := output(ctx, folder, nil, "git", "tag", "--list", versions, "--merged", "HEAD")
 	if err != nil {
+		return "", err
+	}
+	if tags == "" {
 		return "there is no tag yet, so that there are no exported names to compare with\n", nil
+	}
+	last, err := output(ctx, folder, nil, "git", "describe", "--tags", "--abbrev=0", "--match", versions)
+	if err != nil {
+		return "", err
 	}
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {

@@ -229,6 +229,9 @@ func TestAPI(t *testing.T) {
 	if err != nil || !strings.Contains(text, "no tag") {
 		t.Errorf("%q, error %v", text, err)
 	}
+	if text, err := compareAPI(t.Context(), t.TempDir()); err == nil || text != "" {
+		t.Errorf("no repository: %q, error %v", text, err)
+	}
 	const removed = "Incompatible changes:\n- F: removed"
 	for _, c := range []struct {
 		last, changes, want string

@@ -5,14 +5,8 @@ import (
 	"strconv"
 )
 
-// Number is a number that JSON can hold: null where it is not finite, such as the standard deviation of a distribution
-// that has none.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) { return AppendNumber(nil, float64(n)), nil }
-
-// Numbers are several such numbers.
+// Numbers are numbers in a form that JSON can hold: null where a number is not finite, such as the standard deviation of a
+// distribution that has none.
 type Numbers []float64
 
 // MarshalJSON implements json.Marshaler.

@@ -148,12 +148,7 @@ func (r *Rows) traded(a, b int) bool {
 
 // like reports whether the values of column a have the distribution of column b in the training.
 func (r *Rows) like(a, b int) bool {
-	then := r.Train[b]
-	shares := make([]float64, len(then.Shares))
-	for i := a; i < len(r.X); i += len(r.Names) {
-		shares[then.Bin(r.X[i])] += 1 / float64(r.N())
-	}
-	m, p := psi(then.Shares, shares, then.Rows, r.N())
+	m, p := r.change(a, r.Train[b])
 	return m.Value < largePSI || p > rareP
 }
 

@@ -32,16 +32,21 @@ func (r *Rows) drifts() (out []Drifted) {
 	}
 	set := data.Profiles(r.Names, r.X)
 	for j, then := range r.Train {
-		shares := make([]float64, len(then.Shares))
-		for i := j; i < len(r.X); i += len(r.Names) {
-			shares[then.Bin(r.X[i])] += 1 / float64(r.N())
-		}
 		d := Drifted{Name: then.Name, now: set[j], then: then}
-		d.PSI, d.P = psi(then.Shares, shares, then.Rows, r.N())
+		d.PSI, d.P = r.change(j, then)
 		out = append(out, d)
 	}
 	slices.SortStableFunc(out, func(a, b Drifted) int { return cmp.Compare(b.PSI.Value, a.PSI.Value) })
 	return out
+}
+
+// change returns the [psi] of the values of a column against a column of the training.
+func (r *Rows) change(column int, then data.ColumnProfile) (Measure, float64) {
+	shares := make([]float64, len(then.Shares))
+	for i := column; i < len(r.X); i += len(r.Names) {
+		shares[then.Bin(r.X[i])] += 1 / float64(r.N())
+	}
+	return psi(then.Shares, shares, then.Rows, r.N())
 }
 
 // psi returns the population stability index Σ (b − a) log(b/a) of shares b of m rows against shares a of n rows, with bounds by the delta

@@ -16,7 +16,6 @@ type Slice struct {
 	Rows    int      // number of rows
 	Inside  Measure  // share of the targets inside their intervals, with bounds that hold for all slices together
 	Gain    float64  // log-likelihood ratio of the slice having a coverage of its own
-	Text    string   // what the targets of the slice are like; "" if the slice is not worse than the others
 
 	has func(i int) bool // whether row i belongs to the slice
 }
@@ -61,8 +60,7 @@ func (r *Rows) slices(out *Result) (rest []bool) {
 		if !ok || !r.fails(one, len(all), rest) {
 			break
 		}
-		one.Text = r.describe(one, rest)
-		out.add(Finding{Kind: SliceOff, Columns: one.Columns, Text: one.Text, Remedy: "Look at the labels and the inputs of these rows; intervals by group hold in each group."})
+		out.add(Finding{Kind: SliceOff, Columns: one.Columns, Text: r.describe(one, rest), Remedy: "Look at the labels and the inputs of these rows; intervals by group hold in each group."})
 		for i := range rest {
 			rest[i] = rest[i] && !one.has(i)
 		}

@@ -123,7 +123,7 @@ func yes(t int) pairs {
 // answers returns the reliability of the probabilities of yes.
 func (s subject) answers(t int) Figure { return s.reliable("yes", yes(t)) }
 
-// cumulative returns the reliability of the probabilities P(class ≤ k) for all k but the last.
+// cumulative returns the reliability of the probabilities P(class ≤ k) for all k but the largest class of the rows.
 func (s subject) cumulative(t int) Figure {
 	_, _, all := s.is.one(t)
 	last := slices.Max(all)

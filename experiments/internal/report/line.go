@@ -92,8 +92,10 @@ func kindsOf(f result.Found, data, row string) []string {
 				return []string{"probit"}
 			}
 		}
-		for at := range publishedFor(data).printed { // all of one kind
-			return []string{at.probs}
+		for at := range publishedFor(data).printed { // or the published rows tell
+			if at.probs != "" {
+				return []string{"probit"}
+			}
 		}
 		return []string{""}
 	}

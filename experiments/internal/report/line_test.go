@@ -136,6 +136,17 @@ func TestSeedsWithoutRefused(t *testing.T) {
 	}
 }
 
+// A data set of which no cell is finished has the kind of probabilities of the published rows: none for numbers, and probit for classes.
+func TestKindsOf(t *testing.T) {
+	for data, want := range map[string]string{"cifar10-resnet20": "probit", "mnist": "probit", "year": "", "boston": ""} {
+		for range 10 { // the published rows of a data set have no order
+			if got := kindsOf(result.Found{}, data, "MAP"); !slices.Equal(got, []string{want}) {
+				t.Errorf("%s: kinds %q, expected %q", data, got, want)
+			}
+		}
+	}
+}
+
 func TestExactBands(t *testing.T) {
 	lla := cell("a", "LLA", 3, nil)
 	lla.Curves.Band = &result.Band{Latent: []float64{1}}

@@ -107,7 +107,11 @@ func (c *Command) table(ctx context.Context, stdout io.Writer) error {
 	r.Peak = newPeak()
 	limited, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
-	if err = c.measureSteps(limited, &r, steps, work); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	err = c.measureSteps(limited, &r, steps, work)
+	if err != nil && limited.Err() != nil {
+		err = limited.Err() // the end of the time kills the other side, which looks like a crash
+	}
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		err = c.measureFits(limited, &r, fits, cmp.Or(c.dir, work))
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {

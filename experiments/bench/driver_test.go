@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-valla/valla/internal/npy"
 	"gorgonia.org/tensor"
@@ -24,6 +25,8 @@ func fakeDriver() {
 			panic(err)
 		}
 		switch {
+		case play == "hang "+r.Do:
+			time.Sleep(time.Minute)
 		case play == "no torch" || play == "no tqdm" && r.Do == "open":
 			fmt.Printf("{\"missing\": \"No module named '%s'\"}\n", play[3:])
 		case play == "crash" && r.Do == "time":

@@ -106,6 +106,19 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// Ctrl-C while the other side works is no crash of the other side.
+func TestInterruptPeer(t *testing.T) {
+	for _, at := range []string{"hello", "open"} {
+		t.Setenv("PEER_FAKE", "hang "+at)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(300*time.Millisecond, cancel)
+		c := Command{only: "MAP step, 784", steps: 3, within: time.Hour, reference: fakeCheckout(t), python: os.Args[0], progress: io.Discard}
+		if err := c.table(ctx, io.Discard); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, expected %v", at, err, context.Canceled)
+		}
+	}
+}
+
 // canceller cancels a context at the second line that is written to it.
 type canceller struct {
 	cancel func()

@@ -54,7 +54,7 @@ func (r report) stepsText(markdown bool) string {
 		w.AppendRow(x.cells())
 	}
 	if markdown {
-		return w.RenderMarkdown() + "\n"
+		return w.RenderMarkdown() + "\n" + r.paragraphs()
 	}
 	var s strings.Builder
 	if r.Versions != nil {
@@ -126,14 +126,22 @@ func (r report) notes() []string {
 	return notes
 }
 
-// markdown returns a table with a line for each benchmark, for the README.
+// paragraphs returns the notes as paragraphs of Markdown.
+func (r report) paragraphs() (text string) {
+	for _, note := range r.notes() {
+		text += "\n" + note + "\n"
+	}
+	return text
+}
+
+// markdown returns a table with a line for each benchmark, for the README, and the notes.
 func (r report) markdown() string {
 	var s strings.Builder
 	s.WriteString("| | float64: here | authors' | ratio | float32: here | authors' | ratio |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, rows := range result.Grouped(r.Rows, func(x row) string { return x.Name }) {
 		fmt.Fprintf(&s, "| %s |%s|%s|\n", rows[0].Name, cellsOf(rows, "float64"), cellsOf(rows, "float32"))
 	}
-	return s.String()
+	return s.String() + r.paragraphs()
 }
 
 // cellsOf returns three cells of Markdown for the row of an element type, which are empty if nothing was measured.

@@ -43,9 +43,15 @@ func TestMarkdown(t *testing.T) {
 | step | 12.5 | 50.0 | 0.250 | 8.00 | 16.0 | 0.500 |
 | big | | | | 2500 |  |  |
 | huge | | | | 25000 |  |  |
+
+Without theirs, no backpack: big; huge
 `
 	if got := example().text(true); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	alone := report{Note: "no Python", Rows: example().Rows[:1]}
+	if got := alone.text(true); !strings.HasSuffix(got, "|\n\nOnly ours: no Python.\n") {
+		t.Errorf("without the other side:\n%s", got)
 	}
 }
 

@@ -62,30 +62,55 @@ func (p *Prediction) Whole() bool {
 	return p.spread.likelihood != nil && p.spread.likelihood.Kind() != likelihood.Number
 }
 
-// Covered returns how many of the targets y lie in the intervals of a level, or in the sets of classes, and the
-// mean size of the sets. y is [N,T·W] in regression and [N] in classification. A target of which bounds are known counts
-// by the probability, given the bounds, that it lies in the interval. In regression the size is 0.
+// Covered returns the sum of [Prediction.CoveredRows], and the mean size of the sets of classes. In regression the size is 0.
 func (p *Prediction) Covered(y []float64, level float64) (inside, size float64, err error) {
+	if p.Classes == nil {
+		rows, err := p.CoveredRows(y, level)
+		return kernel.Sum(rows), 0, err
+	}
+	sets, err := p.Sets(level)
+	for _, set := range sets {
+		size += float64(len(set)) / float64(len(sets))
+	}
+	return kernel.Sum(p.coveredBySets(sets, y)), size, err
+}
+
+// CoveredRows returns how many of the targets y of each row lie in the intervals of a level, or in the sets of classes [N].
+// y is [N,T·W] in regression and [N] in classification. A target of which bounds are known counts by the probability, given
+// the bounds, that it lies in the interval.
+func (p *Prediction) CoveredRows(y []float64, level float64) ([]float64, error) {
 	if p.Classes != nil {
-		return p.coveredBySets(y, level)
+		sets, err := p.Sets(level)
+		return p.coveredBySets(sets, y), err
 	}
 	lower, upper, err := p.IntervalAt(y, level)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	t, w := max(1, len(p.Targets)), len(y)/max(1, len(p.Mean))
+	t, w, out := max(1, len(p.Targets)), len(y)/max(1, len(p.Mean)), make([]float64, p.N())
 	for i := range p.Mean {
 		if w > 1 {
 			if o := p.Outcome(i/t, i%t, y[i*w:(i+1)*w]); o.Lower < o.Upper {
-				inside += metric.Row{Below: o.CDF(o.Lower), UpTo: o.CDF(o.Upper)}.Within(0.5-level/2, 0.5+level/2)
+				out[i/t] += metric.Row{Below: o.CDF(o.Lower), UpTo: o.CDF(o.Upper)}.Within(0.5-level/2, 0.5+level/2)
 				continue
 			}
 		}
 		if v := y[i*w]; lower[i] <= v && v <= upper[i] {
-			inside++
+			out[i/t]++
 		}
 	}
-	return inside, 0, nil
+	return out, nil
+}
+
+// coveredBySets is CoveredRows in classification.
+func (p *Prediction) coveredBySets(sets [][]int, y []float64) []float64 {
+	out := make([]float64, len(sets))
+	for i, set := range sets {
+		if slices.ContainsFunc(set, func(k int) bool { return p.Classes[k] == y[i] }) {
+			out[i] = 1
+		}
+	}
+	return out
 }
 
 // IntervalAt returns the bounds of [Prediction.Interval], [N,T] each, for targets y [N,T·W], of which the exposures and

@@ -155,21 +155,6 @@ func (p *Prediction) SetNames(level float64) ([]string, error) {
 	return out, nil
 }
 
-// coveredBySets is Covered in classification.
-func (p *Prediction) coveredBySets(y []float64, level float64) (inside, size float64, err error) {
-	sets, err := p.Sets(level)
-	if err != nil {
-		return 0, 0, err
-	}
-	for i, set := range sets {
-		size += float64(len(set)) / float64(len(sets))
-		if slices.ContainsFunc(set, func(k int) bool { return p.Classes[k] == y[i] }) {
-			inside++
-		}
-	}
-	return inside, size, nil
-}
-
 // Best returns the index of the most probable class of each row; if several classes are most probable, the index
 // of the first. Best returns nil in regression.
 func (p *Prediction) Best() []int {

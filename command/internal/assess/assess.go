@@ -99,7 +99,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	}
 	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Targets(), Scores: scores(list), Program: valla.Version()}
 	page.Help, page.Larger = glossary(list)
-	page.Noise, page.Hot = m.NoiseStds() != nil, strings.HasSuffix(list[len(list)-1].Name, "temperature")
+	page.Noise, page.Hot = m.NoiseStds() != nil, list[len(list)-1].order != nil
 	page.Notes = append(append(page.Notes, familiar(m, set)...), notes...)
 	models, network := Models(m)
 	s := subject{m: m, set: set, all: list, is: list[len(models)-1], level: o.Level}

@@ -210,6 +210,12 @@ func TestSeveralTargets(t *testing.T) {
 	if r := p.Parts[1].Tables[0].Rows[4]; r[3].Text != "–" {
 		t.Errorf("99 %% intervals of 60 rows: %+v", r)
 	}
+	if c, err = m.Calibrate(t.Context(), sample(60, 4, targets, 0), valla.CalibrateOptions{Method: valla.CalibrateTemperature}); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ = pageOf(t, c, sample(5, 6, targets, 0), Options{}); p.Hot {
+		t.Errorf("the page of %s explains temperatures of halves of 5 rows", p.Name)
+	}
 	p, _ = pageOf(t, m.MAP(), sample(5, 6, targets, 0), Options{})
 	if len(p.Scores.Rows) != 1 || len(p.Notes) != 1 || len(p.Summary) != 1 {
 		t.Errorf("page %+v", p.Scores)

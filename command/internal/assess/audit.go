@@ -76,8 +76,15 @@ func (s subject) numbers(r *audit.Rows) {
 		if p.Whole() {
 			below--
 		}
-		r.Z = append(r.Z, score(o, below, o.Upper, rng))
-		r.Mean, r.Target = append(r.Mean, p.Mean[i]), append(r.Target, middle(o))
+		m := p.Mean[i]
+		if w > 1 {
+			m, std[i] = o.Mean(), math.Sqrt(o.Variance())
+		}
+		z := score(o, below, o.Upper, rng)
+		if far := math.Abs(middle(o)-m) / std[i]; math.Abs(z) == mostScore && far > mostScore && kernel.Finite(far) {
+			z = math.Copysign(far, z) // of a tail that has no digits
+		}
+		r.Z, r.Mean, r.Target = append(r.Z, z), append(r.Mean, m), append(r.Target, middle(o))
 		r.Std[i/width] += std[i] / p.Unit(i) / float64(width)
 	}
 	if width == 1 {
@@ -96,7 +103,7 @@ func middle(o likelihood.Outcome) float64 {
 	return (o.Lower + o.Upper) / 2
 }
 
-// mostScore bounds normal scores.
+// mostScore bounds normal scores by probabilities; beyond it the distance from the mean in standard deviations takes their place.
 const mostScore = 8
 
 // score returns the normal score of a target between two values, or at one value.
@@ -118,49 +125,27 @@ func score(o likelihood.Outcome, below, upTo float64, rng *rand.Rand) float64 {
 // held returns the share of the targets of each row inside their intervals or sets of a level [N]. Classes without sets, and
 // labels, have the sets of the most probable answers that make the level.
 func (c candidate) held(level float64) ([]float64, error) {
+	width := float64(len(c.p.Targets))
+	if c.p.Covers() {
+		out, err := c.p.CoveredRows(c.y, level)
+		kernel.Scale(out, 1/width, out)
+		return out, err
+	}
 	if c.p.Classes != nil {
-		return c.heldClasses(level)
+		return c.heldClasses(level), nil
 	}
-	width, out := len(c.p.Targets), make([]float64, c.p.N())
-	if !c.p.Covers() {
-		for i, p := range c.p.Mean {
-			if sure := max(p, 1-p); sure < level || (p >= 0.5) == (c.y[i] == 1) {
-				out[i/width] += 1 / float64(width)
-			}
-		}
-		return out, nil
-	}
-	lower, upper, err := c.p.IntervalAt(c.y, level)
-	if err != nil {
-		return nil, err
-	}
-	w := len(c.y) / len(c.p.Mean)
-	for i := range lower {
-		if v, share := c.y[i*w], 0.0; c.pits != nil && w > 1 {
-			share = c.pits[i].Within(0.5-level/2, 0.5+level/2)
-			out[i/width] += share / float64(width)
-		} else if lower[i] <= v && v <= upper[i] {
-			out[i/width] += 1 / float64(width)
+	out := make([]float64, c.p.N())
+	for i, p := range c.p.Mean {
+		if sure := max(p, 1-p); sure < level || (p >= 0.5) == (c.y[i] == 1) {
+			out[i/len(c.p.Targets)] += 1 / width
 		}
 	}
 	return out, nil
 }
 
-// heldClasses is held of a classification.
-func (c candidate) heldClasses(level float64) ([]float64, error) {
+// heldClasses is held of classes without sets.
+func (c candidate) heldClasses(level float64) []float64 {
 	out, k := make([]float64, c.p.N()), len(c.p.Classes)
-	if c.p.Conformal != nil {
-		sets, err := c.p.Sets(level)
-		if err != nil {
-			return nil, err
-		}
-		for i, set := range sets {
-			if slices.ContainsFunc(set, func(j int) bool { return c.p.Classes[j] == c.y[i] }) {
-				out[i] = 1
-			}
-		}
-		return out, nil
-	}
 	for i := range out {
 		probs := c.p.Probs[i*k : (i+1)*k]
 		class := slices.Index(c.p.Classes, c.y[i])
@@ -174,7 +159,7 @@ func (c candidate) heldClasses(level float64) ([]float64, error) {
 			out[i] = 1
 		}
 	}
-	return out, nil
+	return out
 }
 
 // expected returns the mean NLL that the last fit found; NaN if it is not known.

@@ -143,6 +143,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestTinyBars: error bars that are a thousand times too small are too small, though the normal scores of most rows have no digits.
+func TestTinyBars(t *testing.T) {
+	m := *model(t, []string{"y"}, 0)
+	m.Calibration = &valla.Calibration{Temperature: 0.001}
+	kinds := map[string]bool{}
+	for _, f := range examined(t, &m, sample(600, 2, []string{"y"}, 0)).Findings {
+		kinds[f.Kind] = true
+	}
+	if !kinds[audit.Narrow] || kinds[audit.Wide] || kinds[audit.Tails] {
+		t.Errorf("found %v", kinds)
+	}
+}
+
 // TestRules: rules hold, fail or cannot be told, as the bounds say, and wrong ones are refused.
 func TestRules(t *testing.T) {
 	m, set := model(t, []string{"y"}, 0), sample(600, 2, []string{"y"}, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // kindOf returns n rows with two inputs, and a target that draw makes of the function.
@@ -24,6 +25,40 @@ func kindOf(n int, seed uint64, targets []string, draw func(rng *rand.Rand, f fl
 	}
 	return &data.Set{Features: []string{"a", "b"}, Targets: targets,
 		X: tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(x)), Y: tensor.New(tensor.WithShape(n, len(targets)), tensor.WithBacking(y))}
+}
+
+// TestExposures: an audit compares counts with the predictions for their exposures, in intervals as all others do.
+func TestExposures(t *testing.T) {
+	l, err := likelihood.Named("poisson", "exposure")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := kindOf(120, 1, []string{"y", "e"}, func(rng *rand.Rand, f float64) []float64 {
+		e := 1 + float64(rng.IntN(3))
+		return []float64{math.Floor(e*math.Exp(f) + 2*rng.Float64()), e}
+	})
+	m, err := valla.Train(t.Context(), set, valla.TrainOptions{Network: valla.Network{Hidden: []int{4}}, Training: valla.Training{Iterations: 60}, Likelihood: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Predict(t.Context(), set.X, valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := set.Y.Float64s()
+	r, err := subject{m: m, set: set, is: candidate{p: p, y: y, pits: pits(p, y)}}.rows(0.9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, mean := range p.Mean {
+		if want := mean * y[2*i+1]; math.Abs(r.Mean[i]/want-1) > 1e-9 || math.Abs(r.Std[i]/math.Sqrt(want)-1) > 1e-9 {
+			t.Fatalf("row %d: %g ± %g, expected %g ± %g", i, r.Mean[i], r.Std[i], want, math.Sqrt(want))
+		}
+	}
+	want, _, err := p.Covered(y, 0.9)
+	if got := kernel.Sum(r.Inside); err != nil || math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g counts inside, expected %g, error %v", got, want, err)
+	}
 }
 
 // TestKinds: each kind of target has its page, with its scores and their standard errors, and pictures and tables that

@@ -205,6 +205,21 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestTies: scores of which more than half are equal tell no spread, and equal numbers have the mean of their ranks.
+func TestTies(t *testing.T) {
+	z := slices.Repeat([]float64{8, 8, 8, 9}, 100)
+	if f, g := spread(z), tails(z); f.Kind != "" || g.Kind != "" {
+		t.Errorf("found %+v and %+v", f, g)
+	}
+	up := []float64{1, 2, 3, 4}
+	if got, want := correlation([]float64{1, 2, 2, 3}, up), 4.5/math.Sqrt(4.5*5); math.Abs(got-want) > 1e-12 {
+		t.Errorf("correlation %g, expected %g", got, want)
+	}
+	if got := correlation([]float64{5, 5, 5, 5}, up); !math.IsNaN(got) {
+		t.Errorf("correlation %g of a list that does not vary", got)
+	}
+}
+
 // TestFewRows: nothing fails for tables of one row, of no inputs, or of inputs that do not vary.
 func TestFewRows(t *testing.T) {
 	for _, r := range []*Rows{

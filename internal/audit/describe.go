@@ -70,7 +70,7 @@ func robust(z []float64) (middle, spread float64) {
 
 // correlation returns the correlation of the ranks of two lists; NaN where one does not vary.
 func correlation(a, b []float64) float64 {
-	a, b = ranks(a), ranks(b)
+	a, b = sharedRanks(a), sharedRanks(b)
 	m := float64(len(a)-1) / 2
 	var ab, aa, bb float64
 	for i := range a {
@@ -79,7 +79,19 @@ func correlation(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// ranks returns the places of numbers in ascending order.
+// sharedRanks returns the ranks of numbers, of which equal numbers have the mean of their ranks.
+func sharedRanks(v []float64) []float64 {
+	out, sum, count := ranks(v), map[float64]float64{}, map[float64]float64{}
+	for i, x := range v {
+		sum[x], count[x] = sum[x]+out[i], count[x]+1
+	}
+	for i, x := range v {
+		out[i] = sum[x] / count[x]
+	}
+	return out
+}
+
+// ranks returns the places of numbers in ascending order, which all differ.
 func ranks(v []float64) []float64 {
 	order := dense.Indices(len(v))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })

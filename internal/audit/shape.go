@@ -80,9 +80,13 @@ func (r *Rows) shift(rows []int, z []float64, k, t int) Finding {
 		Text: fmt.Sprintf("The targets are shifted: their median lies %s off the predictions, %+.2f standard deviations, for small predictions as for large ones.", fmt.Sprintf("%+.4g", by), middle)}
 }
 
-// spread finds error bars that are too small or too large for the middle half of the rows.
+// spread finds error bars that are too small or too large for the middle half of the rows. Scores of which half are equal tell
+// no spread.
 func spread(z []float64) Finding {
 	_, by := robust(slices.Clone(z))
+	if by == 0 {
+		return Finding{}
+	}
 	sure := certain * 1.1664 / math.Sqrt(float64(len(z)))
 	switch {
 	case by/(1+sure) > 1 && by > offSpread:
@@ -95,9 +99,12 @@ func spread(z []float64) Finding {
 	return Finding{}
 }
 
-// tails finds distributions with heavier tails than predicted.
+// tails finds distributions with heavier tails than predicted. Scores of which half are equal tell none.
 func tails(z []float64) Finding {
 	middle, by := robust(slices.Clone(z))
+	if by == 0 {
+		return Finding{}
+	}
 	far := make([]float64, len(z))
 	for i, v := range z {
 		far[i] = math.Abs(v-middle) / by

@@ -250,7 +250,7 @@ func (c *chooser) tuned(rows []int) *chooser {
 	return best
 }
 
-// TestInducingRows prints the table of docs/gallery.md on the choice of inducing rows, for networks of tokens and
+// TestInducingRows prints a table of other choices of inducing rows, see docs/gallery.md, for networks of tokens and
 // categories, and for kin8nm with inducing inputs that stay.
 func TestInducingRows(t *testing.T) {
 	if !fixture.Long() {

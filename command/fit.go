@@ -272,7 +272,7 @@ func (c *fitCommand) checkMethod() error {
 func (c *fitCommand) checkWeights() error {
 	if of := settings.Lookup(c.method, "weights"); of != nil {
 		for w := range strings.SplitSeq(of.Text(), ",") {
-			if w == "" || w == "all" || w == "last-layer" {
+			if w == "" || w == layers.AllWeights || w == layers.LastLayerWeights {
 				continue
 			}
 			_, err := os.Stat(w)
@@ -286,7 +286,7 @@ func (c *fitCommand) checkWeights() error {
 			return settings.Errorf("--network %s: expected a file called .onnx; weights alone go with --net-weights", file)
 		}
 	}
-	if c.netWeights == "all" || c.netWeights == "last-layer" {
+	if c.netWeights == layers.AllWeights || c.netWeights == layers.LastLayerWeights {
 		return settings.Errorf("--net-weights %s: expected a file; which weights are uncertain goes with --weights", c.netWeights)
 	}
 	if mlp := c.network.Form == "" || c.network.Form == "mlp"; c.netWeights != "" && mlp && c.network.Activation == "" {

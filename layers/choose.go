@@ -13,7 +13,7 @@ import (
 // Names of choices of parameters, see [Choose].
 const (
 	AllWeights       = "all"
-	lastLayerWeights = "last-layer"
+	LastLayerWeights = "last-layer"
 )
 
 // Choose returns the parameters of a network that names choose: "all", "last-layer" (see
@@ -24,7 +24,7 @@ func Choose(net Network, names ...string) ([]*graph.Param, error) {
 	switch {
 	case len(names) == 0, slices.Equal(names, []string{AllWeights}):
 		return all, nil
-	case slices.Equal(names, []string{lastLayerWeights}):
+	case slices.Equal(names, []string{LastLayerWeights}):
 		return LastLayer(net), nil
 	}
 	var chosen []*graph.Param
@@ -37,7 +37,7 @@ func Choose(net Network, names ...string) ([]*graph.Param, error) {
 		}
 		if len(found) == 0 || slices.ContainsFunc(found, func(p *graph.Param) bool { return slices.Contains(chosen, p) }) {
 			known := Names(all)
-			return nil, fmt.Errorf("parameter %q is unknown or named twice; the network has %s%s", name, list(known), settings.Nearest(name, append(known, AllWeights, lastLayerWeights)))
+			return nil, fmt.Errorf("parameter %q is unknown or named twice; the network has %s%s", name, list(known), settings.Nearest(name, append(known, AllWeights, LastLayerWeights)))
 		}
 		chosen = append(chosen, found...)
 	}

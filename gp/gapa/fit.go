@@ -106,7 +106,7 @@ func (f *fitting) fits() error {
 			need = max(need, (need+one)/3*4+4) // of which three quarters have room for a row
 		}
 	} else {
-		need += gp.Numbers(f.s.Cached, d)
+		need += gp.Numbers(f.s.Cached, d) // the activations that the scales are computed of
 	}
 	if need > f.limit || f.s.Scales == scalesLearned && f.learners == 0 {
 		return &graph.MemoryError{What: fmt.Sprintf("%d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}

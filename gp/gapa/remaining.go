@@ -125,7 +125,7 @@ func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 	kernel.Syrk(false, s.k, m.d, 1, s.away, m.d, 0, s.gram, s.k)
 }
 
-// farthest is the exponent of the kernel below which its value is 0.
+// farthest is an exponent of the kernel at which its value is 0: the smallest positive float64 is exp(−744.4).
 const farthest = -750
 
 // remaining returns r, and whether it could be computed. It overwrites the neighbours. The

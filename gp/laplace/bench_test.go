@@ -72,8 +72,8 @@ func imageProblem(b *testing.B) problem {
 var imageFamily = []member{
 	{"diagonal", options{Structure: kindDiagonal}},
 	{"KFAC", options{Structure: kindKFAC}},
-	{"last-layer full", options{Weights: []string{lastLayer}}},
-	{"last-layer KFAC", options{Weights: []string{lastLayer}, Structure: kindKFAC}},
+	{"last-layer full", options{Weights: []string{layers.LastLayerWeights}}},
+	{"last-layer KFAC", options{Weights: []string{layers.LastLayerWeights}, Structure: kindKFAC}},
 	{"100 rows, full", options{Subset: 100}},
 }
 

@@ -66,7 +66,7 @@ func TestConvolutionDefinition(t *testing.T) {
 			for name, o := range map[string]options{
 				"function space": {Space: spaceFunctions}, "weight space": {Space: spaceWeights}, "diag": {Structure: kindDiagonal},
 				"low rank":   {Structure: kindLowRank, Rank: 6},
-				"last layer": {Weights: []string{lastLayer}}, "last layer kfac": {Structure: kindKFAC, Weights: []string{"last.bias"}},
+				"last layer": {Weights: []string{layers.LastLayerWeights}}, "last layer kfac": {Structure: kindKFAC, Weights: []string{"last.bias"}},
 			} {
 				o.Likelihood, o.PriorStd, o.BatchSize = l, 0.7, 3
 				if noisy(l) {

@@ -142,7 +142,7 @@ func TestNetworksThatAreNotFinite(t *testing.T) {
 	h := make([]float64, s.params*s.params)
 	h[len(h)-1] = math.Inf(1)
 	wants(t, s.checkMatrix(h), `squared derivatives in parameter "dense2.bias" sum to +Inf`)
-	for _, weights := range [][]string{nil, {lastLayer}} {
+	for _, weights := range [][]string{nil, {layers.LastLayerWeights}} {
 		_, err := fitOptions(t.Context(), layers.Activation("tanh"), one, one, options{Weights: weights})
 		wants(t, err, "no parameters")
 	}

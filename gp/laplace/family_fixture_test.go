@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -23,9 +24,9 @@ var family = []member{
 	{"full", options{}},
 	{"diag", options{Structure: kindDiagonal}},
 	{"kfac", options{Structure: kindKFAC}},
-	{"ll_full", options{Weights: []string{lastLayer}}},
-	{"ll_diag", options{Weights: []string{lastLayer}, Structure: kindDiagonal}},
-	{"ll_kfac", options{Weights: []string{lastLayer}, Structure: kindKFAC}},
+	{"ll_full", options{Weights: []string{layers.LastLayerWeights}}},
+	{"ll_diag", options{Weights: []string{layers.LastLayerWeights}, Structure: kindDiagonal}},
+	{"ll_kfac", options{Weights: []string{layers.LastLayerWeights}, Structure: kindKFAC}},
 }
 
 func one(v float64) []float64 { return []float64{v} }
@@ -105,7 +106,7 @@ func TestFixtureParts(t *testing.T) {
 	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, cls.Floats(t, "ggn_full"), 1e-12)
 	fixture.Close(t, "log likelihood", one(full.evidence.logLik), cls.Floats(t, "loglik"), 1e-12)
 	fixture.Close(t, "‖θ‖²", full.evidence.weights, cls.Floats(t, "theta_sq"), 1e-12)
-	last := c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: []string{lastLayer}, Space: spaceWeights})
+	last := c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: []string{layers.LastLayerWeights}, Space: spaceWeights})
 	n, all := full.scan.params, cls.Floats(t, "ggn_full")
 	var corner []float64 // the last layer's weights come last
 	for i := n - last.scan.params; i < n; i++ {

@@ -20,7 +20,7 @@ var softmax likelihood.Likelihood = likelihood.Softmax{}
 // everyMember calls f for all combinations of weights, structure and likelihood that
 // have the given numbers of outputs, with hyper-parameters that tell them apart.
 func everyMember(outputs []int, f func(what string, o options, c int)) {
-	choices := map[string][]string{"all": nil, "last layer": {lastLayer}, "named": {"dense1.weight", "dense2.bias"}}
+	choices := map[string][]string{"all": nil, "last layer": {layers.LastLayerWeights}, "named": {"dense1.weight", "dense2.bias"}}
 	for name, weights := range choices {
 		for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal, kindLowRank} {
 			for _, c := range outputs {
@@ -94,7 +94,7 @@ func TestLastLayerOfOneLayer(t *testing.T) {
 		p.net = layers.Sequential{layers.Sequential{layers.Residual{Inner: layers.Activation("tanh")}, layers.NewDense("only", 2, 3, tensor.Float64, newRand(1))}}
 		o := options{Structure: s, Likelihood: likelihood.Softmax{}}
 		all := p.fit(t, o)
-		o.Weights = []string{lastLayer}
+		o.Weights = []string{layers.LastLayerWeights}
 		last := p.fit(t, o)
 		_, want := small.Moments(t, all, p.probe)
 		_, got := small.Moments(t, last, p.probe)
@@ -123,7 +123,7 @@ func TestKFACExactForLinear(t *testing.T) {
 // With softmax, too, both spaces give the same posterior. The special form for a dense layer
 // gives the posterior that the form for any weights gives.
 func TestSpacesWithSoftmax(t *testing.T) {
-	for name, weights := range map[string][]string{"all": nil, "last layer": {lastLayer}} {
+	for name, weights := range map[string][]string{"all": nil, "last layer": {layers.LastLayerWeights}} {
 		p := newClasses(t, 36, tensor.Float64, 25, 5, 3)
 		o := options{Weights: weights, Likelihood: likelihood.Softmax{}, PriorStd: 1.3, Space: spaceFunctions}
 		want := p.fit(t, o)

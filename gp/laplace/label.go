@@ -40,15 +40,13 @@ func labelOf(choice string, s structureKind, rank int) string {
 // "last-layer" or a number of arrays. Posteriors that were read from a file are named
 // alike, because it needs nothing but the parameters.
 func choiceOf(net layers.Network, chosen []*graph.Param) string {
-	for _, c := range []struct{ weights, name string }{{layers.AllWeights, ""}, {lastLayer, lastLayer}} {
+	for _, c := range []struct{ weights, name string }{{layers.AllWeights, ""}, {layers.LastLayerWeights, layers.LastLayerWeights}} {
 		if of, err := layers.Choose(net, c.weights); err == nil && sameParams(of, chosen) {
 			return c.name
 		}
 	}
 	return arrayCount(len(chosen))
 }
-
-const lastLayer = "last-layer"
 
 func arrayCount(n int) string {
 	if n == 1 {

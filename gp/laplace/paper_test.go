@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 )
 
 // The authors of VaLLA ran laplace-torch on MNIST with this network and published prior
@@ -22,7 +23,7 @@ func TestFixturePublishedMNIST(t *testing.T) {
 	}
 	s, net := mnist(t)
 	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
-	p, err := fitOptions(t.Context(), net, x, y, options{Weights: []string{lastLayer}, Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
+	p, err := fitOptions(t.Context(), net, x, y, options{Weights: []string{layers.LastLayerWeights}, Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 		}
 	}
 	f, err := q.fitted(ctx, of, given, nil)
-	if q.subset { // SubsetSettings has no other settings
+	if q.subset { // SubsetSettings has no other settings; the record of f shares given
 		maps.DeleteFunc(given, func(name string, _ any) bool { return name != "prior-std" })
 		given["points"] = nil
 	}

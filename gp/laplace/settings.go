@@ -49,7 +49,7 @@ func (s *Settings) Label() string {
 	c.fill()
 	choice := ""
 	switch {
-	case len(c.Weights) == 1 && (c.Weights[0] == lastLayer || strings.HasPrefix(c.Weights[0], gp.Informative)):
+	case len(c.Weights) == 1 && (c.Weights[0] == layers.LastLayerWeights || strings.HasPrefix(c.Weights[0], gp.Informative)):
 		choice = c.Weights[0]
 	case len(c.Weights) > 0 && !slices.Equal(c.Weights, []string{layers.AllWeights}):
 		choice = arrayCount(len(c.Weights))

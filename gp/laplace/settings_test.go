@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -52,7 +53,7 @@ func TestSettingsFit(t *testing.T) {
 		{Settings{Structure: "lowrank", Rank: 5, PriorStd: 2}, options{Structure: kindLowRank, Rank: 5, PriorStd: 2}, map[string]any{"rank": 5}},
 		{Settings{Structure: "lowrank", Hyper: "marglik"}, options{Structure: kindLowRank, Rank: 100}, map[string]any{"rank": 100}},
 		{Settings{Hyper: "fixed", PriorStd: 0.4}, options{PriorStd: 0.4, NoiseStd: residual}, map[string]any{"noise-std": nil}},
-		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, options{PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{lastLayer}}, nil},
+		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, options{PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{layers.LastLayerWeights}}, nil},
 		{Settings{Subset: 7, Hyper: "marglik", Weights: []string{"dense1.bias", "dense2.bias"}}, options{Subset: 7, Seed: 5, Weights: []string{"dense1.bias", "dense2.bias"}}, nil},
 		{Settings{AscentSteps: 20}, options{Ascent: &ascent{Steps: 20}}, map[string]any{"ascent-rate": 0.1}},
 		{Settings{AscentRate: 1e-3}, options{Ascent: &ascent{Rate: 1e-3, Steps: 100}}, map[string]any{"ascent-steps": 100}},

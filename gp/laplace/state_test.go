@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -94,11 +95,11 @@ func TestStateArrays(t *testing.T) {
 		want map[string]tensor.Shape
 	}{
 		{options{Space: spaceWeights}, map[string]tensor.Shape{"h": {27 * 28 / 2}}},
-		{options{Space: spaceWeights, Weights: []string{lastLayer}}, map[string]tensor.Shape{"h": {15 * 16 / 2}}},
+		{options{Space: spaceWeights, Weights: []string{layers.LastLayerWeights}}, map[string]tensor.Shape{"h": {15 * 16 / 2}}},
 		{options{Space: spaceFunctions}, map[string]tensor.Shape{"x": {13, 2}}},
 		{options{Structure: kindLowRank, Rank: 6}, map[string]tensor.Shape{"r": {6, 27}}},
-		{options{Structure: kindDiagonal, Weights: []string{lastLayer}}, map[string]tensor.Shape{"dense2.weight.h": {4, 3}, "dense2.bias.h": {1, 3}}},
-		{options{Structure: kindKFAC, Weights: []string{lastLayer}}, map[string]tensor.Shape{
+		{options{Structure: kindDiagonal, Weights: []string{layers.LastLayerWeights}}, map[string]tensor.Shape{"dense2.weight.h": {4, 3}, "dense2.bias.h": {1, 3}}},
+		{options{Structure: kindKFAC, Weights: []string{layers.LastLayerWeights}}, map[string]tensor.Shape{
 			"dense2.weight.input.values": {4}, "dense2.weight.input.vectors": {4, 4},
 			"dense2.weight.cotangent.values": {3}, "dense2.weight.cotangent.vectors": {3, 3}, // the bias's, too
 		}},
@@ -239,7 +240,7 @@ var headers = []struct {
 		},
 	},
 	{
-		options{Structure: kindDiagonal, Weights: []string{lastLayer}},
+		options{Structure: kindDiagonal, Weights: []string{layers.LastLayerWeights}},
 		`{"weights":["dense2.weight","dense2.bias"],"structure":"diag","space":"smaller","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
 		[]string{"dense2.bias.h", "dense2.weight.h"},
 	},

@@ -161,7 +161,7 @@ func TestNotRooted(t *testing.T) {
 		p problem
 		o options
 	}{
-		"last layer": {classes, options{Structure: kindKFAC, Weights: []string{lastLayer}, Likelihood: likelihood.Softmax{}}},
+		"last layer": {classes, options{Structure: kindKFAC, Weights: []string{layers.LastLayerWeights}, Likelihood: likelihood.Softmax{}}},
 		"full":       {classes, options{Likelihood: likelihood.Softmax{}}},
 		"perceptron": {newClasses(t, 1, tensor.Float64, 20, 3, 3), options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}}},
 		"numbers":    {numbers, options{Structure: kindKFAC}},

@@ -71,7 +71,7 @@ func (s *Settings) LastLayerAlone(ctx context.Context, p gp.Problem, r gp.Run) (
 
 // lastLayerBy reports whether the settings leave the weights open, and full, which completes them, has the last layer's.
 func (s *Settings) lastLayerBy(full Settings) bool {
-	return s.Weights == nil && slices.Equal(full.Weights, []string{lastLayer})
+	return s.Weights == nil && slices.Equal(full.Weights, []string{layers.LastLayerWeights})
 }
 
 // longer says in an estimate what the settings f.s, which complete the settings s for the problem p, have less of than
@@ -144,9 +144,9 @@ func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.
 		return
 	}
 	last := *s
-	last.Weights = []string{lastLayer}
+	last.Weights = []string{layers.LastLayerWeights}
 	if cost, err := last.Estimate(ctx, p, f.r); err == nil && cost.Seconds < e.Seconds/2 {
-		e.Cheaper, e.CheaperSeconds = "weights="+lastLayer, cost.Seconds
+		e.Cheaper, e.CheaperSeconds = "weights="+layers.LastLayerWeights, cost.Seconds
 	}
 }
 
@@ -267,7 +267,8 @@ func (f *fitting) planRow(row *gp.Plan, m, c int) (first graph.Cost, fixed int64
 	return graph.Cost{Once: cost.Once, Single: cost.Single}, fixed, nil
 }
 
-// evaluated writes the network, the kernel's own covariances and the kernel with Z for so many inputs.
+// evaluated writes the network, the kernel's own covariances (variances alone if marginal says so) and the kernel with Z for so
+// many inputs.
 func (f *fitting) evaluated(size int, marginal bool) (int, graph.Cost, error) {
 	return graph.CostWithin("valla: a prediction", size, f.r.Limit(), f.evaluations(f.likeliest, marginal))
 }

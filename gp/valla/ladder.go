@@ -277,10 +277,9 @@ func (l *ladder) remember() { l.numbers.Change = 0 }
 
 // choose makes the rung of the smallest value the leading one.
 func (l *ladder) choose(values []float64) int {
-	best := kernel.Least(values)
-	l.numbers.Lead = best
+	l.numbers.Lead = kernel.Least(values)
 	clear(l.losses.Float64s())
-	return best
+	return l.numbers.Lead
 }
 
 // aim says where the rungs move to before the next step: around the best one. If the best one has neighbours on both sides,

@@ -56,9 +56,6 @@ type Settings struct {
 	gp.LikeliestClasses
 }
 
-// lastLayer is the choice of the last layer's weights.
-const lastLayer = "last-layer"
-
 // The names of the optimizers, of the starts of the inducing inputs and of the schedules.
 const (
 	optimizerNatural = "natural"
@@ -113,7 +110,7 @@ func (s Settings) resolve(ctx context.Context, p gp.Problem, r gp.Run) (_ Settin
 	}
 	full, fits, err := s.complete(p, r.Limit())
 	if open := s.Weights == nil && s.Inducing == 0; !fits && err == nil && open && len(layers.ByLayer(net)) > 1 {
-		s.Weights = []string{lastLayer}
+		s.Weights = []string{layers.LastLayerWeights}
 		if p.Net, err = chosen(net, s.Weights); err != nil {
 			return s, p, nil, settings.Errorf("weights: %w", err)
 		}

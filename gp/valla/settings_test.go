@@ -186,7 +186,7 @@ func TestCostlyDefaults(t *testing.T) {
 			t.Errorf("%v, %+v: %d iterations, validated every %d, %d inducing points that rest %t, weights %s, expected %d, %d, %d, %t and %s", c.form, c.s,
 				got.Iterations, got.ValidateEvery, got.Inducing, got.FixInducing, weights, c.iterations, c.every, c.inducing, c.rests, c.weights)
 		}
-		if chosen := c.s.Weights == nil && c.weights == lastLayer; c.s.lastLayerBy(got) != chosen {
+		if chosen := c.s.Weights == nil && c.weights == layers.LastLayerWeights; c.s.lastLayerBy(got) != chosen {
 			t.Errorf("%v, %+v: the defaults have chosen the last layer: %t", c.form, c.s, !chosen)
 		}
 	}

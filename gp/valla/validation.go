@@ -23,7 +23,7 @@ type validation struct {
 	held  int                   // how many examples are held out
 	lik   likelihood.Likelihood // of the fit
 	x     *tensor.Dense         // inputs of the examples that are evaluated, [n,…]
-	y     []float64             // targets of these values, [n,W·C]
+	y     []float64             // targets of these examples, [n,W·C]
 	add   []float64             // variances that are added to the layer's, [n,C]
 	share []float64             // weights [n], which sum to about 1
 	each  *graph.Batched        // see evaluation
@@ -42,7 +42,7 @@ type evaluated struct {
 }
 
 // All validations together take validationShare of the operations of all steps, but they look at
-// at least leastValidated outputs of the values, where there are that many. On Fashion-MNIST
+// at least leastValidated outputs of the examples, where there are that many. On Fashion-MNIST
 // (2,000 steps) 5,000 outputs gave an NLL of 0.3543 ± 0.0004 and all outputs 0.3540 ± 0.0001.
 const validationShare, leastValidated = 0.5, 5000
 

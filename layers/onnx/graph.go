@@ -87,9 +87,10 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 // settle gives each Squeeze without axes those that it takes of several examples, since of one example it would take the axis of the
 // examples too. No node may join examples. It returns the shape of the output of one example.
 func (g *Graph) settle(in []int) ([]int, error) {
-	own, extents := slices.Clone(g.Nodes), map[int][]int{}
-	out, err := g.dry(3, in, func(i int, c *call, _ []value) {
-		extents[i] = c.joinedExtents()
+	const examples = 3
+	own, spreads := slices.Clone(g.Nodes), map[int]spread{}
+	out, err := g.dry(examples, in, func(i int, c *call, out []value) {
+		spreads[i] = spreadOf(c, out)
 		if c.Op == "Squeeze" && len(c.list("axes", 1)) == 0 {
 			own[i] = Node{Op: "Identity", Name: c.Name, Inputs: c.Inputs[:1], Outputs: c.Outputs}
 			var axes []int64
@@ -104,7 +105,7 @@ func (g *Graph) settle(in []int) ([]int, error) {
 	if g.Nodes = own; err != nil {
 		return nil, err
 	}
-	return out, g.apart(in, extents)
+	return out, g.apart(in, examples, spreads)
 }
 
 // use is a place where an array is taken.

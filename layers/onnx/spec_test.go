@@ -172,6 +172,12 @@ func TestExamplesApart(t *testing.T) {
 		chain(nodeOf("ArgMax", nil, "m", "x"), nodeOf("Add", nil, "y", "x", "m")),
 		chain(nodeOf("Transpose", attributes{"perm": list(1, 0)}, "t", "x"), nodeOf("MatMul", nil, "g", "t", "x"), nodeOf("MatMul", nil, "y", "x", "g")),
 		chain(nodeOf("Gemm", attributes{"transA": whole(1)}, "g", "x", "x"), nodeOf("MatMul", nil, "y", "x", "g")),
+		chain(nodeOf("Slice", nil, "s", "x", "0", "1", "0"), nodeOf("Sub", nil, "y", "x", "s")).constant("0", integersOf(0)).constant("1", integersOf(1)),
+		chain(nodeOf("Slice", nil, "s", "x", "-1", "-9", "0", "-1"), nodeOf("Sub", nil, "y", "x", "s")).
+			constant("-1", integersOf(-1)).constant("-9", integersOf(-1<<40)).constant("0", integersOf(0)),
+		chain(nodeOf("Gather", first, "s", "x", "0"), nodeOf("Sub", nil, "y", "x", "s")).constant("0", integersOf(0)),
+		chain(nodeOf("Einsum", attributes{"equation": textOf("bi,bj->ij")}, "g", "x", "x"), nodeOf("MatMul", nil, "y", "x", "g")),
+		chain(nodeOf("Einsum", attributes{"equation": textOf("bi,ci->bc")}, "g", "x", "x"), nodeOf("MatMul", nil, "y", "g", "x")),
 	} {
 		refused = append(refused, opError{g, []int{3}, want})
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/gp/unseen"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
 )
 
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
@@ -362,6 +363,10 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 		return p, d, err
 	}
 	if p.Train, err = m.Task.Examples(d.train, m.Dtype()); err != nil {
+		return p, d, err
+	}
+	few := []int{0, p.Train.N() / 2, p.Train.N() - 1}
+	if err := layers.Apart(p.Net, p.Train.Rows(few).X); err != nil {
 		return p, d, err
 	}
 	if moved, err := m.augmented(d.train.X, o.Seed); err == nil {

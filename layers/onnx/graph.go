@@ -85,12 +85,10 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 }
 
 // settle gives each Squeeze without axes those that it takes of several examples, since of one example it would take the axis of the
-// examples too. No node may join examples. It returns the shape of the output of one example.
+// examples too. It returns the shape of the output of one example, if the graph works for any number of examples.
 func (g *Graph) settle(in []int) ([]int, error) {
-	const examples = 3
-	own, spreads := slices.Clone(g.Nodes), map[int]spread{}
-	out, err := g.dry(examples, in, func(i int, c *call, out []value) {
-		spreads[i] = spreadOf(c, out)
+	own := slices.Clone(g.Nodes)
+	out, err := g.dry(3, in, func(i int, c *call, _ []value) {
 		if c.Op == "Squeeze" && len(c.list("axes", 1)) == 0 {
 			own[i] = Node{Op: "Identity", Name: c.Name, Inputs: c.Inputs[:1], Outputs: c.Outputs}
 			var axes []int64
@@ -105,7 +103,11 @@ func (g *Graph) settle(in []int) ([]int, error) {
 	if g.Nodes = own; err != nil {
 		return nil, err
 	}
-	return out, g.apart(in, examples, spreads)
+	const many = 11
+	if _, err := g.dry(many, in, nil); err != nil {
+		return nil, fmt.Errorf("for %d examples, while it works for a few: %w", many, err)
+	}
+	return out, nil
 }
 
 // use is a place where an array is taken.

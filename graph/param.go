@@ -18,6 +18,14 @@ func NewParam(name string, v []float64, dt tensor.Dtype, shape ...int) *Param {
 	return &Param{Name: name, Value: newDense(dt, v, shape)}
 }
 
+// Copy returns a copy of p with the element type dt, nil for nil.
+func (p *Param) Copy(dt tensor.Dtype) *Param {
+	if p == nil {
+		return nil
+	}
+	return &Param{Name: p.Name, Value: Convert(p.Value, dt)}
+}
+
 // At returns element i in row-major order.
 func (p *Param) At(i int) float64 {
 	if p.Value.Dtype() == tensor.Float64 {

@@ -50,11 +50,7 @@ func (censored) Check(y []float64) error {
 func (m censored) Params() []*graph.Param { return []*graph.Param{m.logScale} }
 
 // Copy implements Scalar.
-func (m censored) Copy(dt tensor.Dtype) Scalar {
-	c := newCensored(1, dt)
-	graph.Unflat(c.Params(), graph.Flat(m.Params()))
-	return c
-}
+func (m censored) Copy(dt tensor.Dtype) Scalar { return censored{m.logScale.Copy(dt)} }
 
 func (m censored) sigma() float64 { return math.Exp(m.logScale.At(0)) }
 

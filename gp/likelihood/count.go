@@ -56,17 +56,10 @@ func (m count) Params() []*graph.Param {
 }
 
 // Copy implements Scalar.
-func (m count) Copy(dt tensor.Dtype) Scalar {
-	if m.logSize != nil {
-		size := newSize(1, dt)
-		graph.Unflat([]*graph.Param{size}, graph.Flat(m.Params()))
-		m.logSize = size
-	}
-	return m
-}
+func (m count) Copy(dt tensor.Dtype) Scalar { return count{m.exposure, m.logSize.Copy(dt)} }
 
-func newSize(r float64, dt tensor.Dtype) *graph.Param {
-	return graph.NewParam("count.log_size", []float64{math.Log(r)}, dt, 1)
+func newSize(r float64) *graph.Param {
+	return graph.NewParam("count.log_size", []float64{math.Log(r)}, tensor.Float64, 1)
 }
 
 // logMean is f + log e.
@@ -226,6 +219,6 @@ func (s *negativeBinomialSettings) Start(_ int, y []float64) (Likelihood, error)
 		mean, variance := stat.MeanVariance(values, nil)
 		size = min(max(mean*mean/max(variance-mean, 1e-3), 0.1), 100)
 	}
-	m.logSize = newSize(size, tensor.Float64)
+	m.logSize = newSize(size)
 	return Each(m), nil
 }

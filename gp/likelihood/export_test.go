@@ -9,7 +9,7 @@ var (
 )
 
 // NewNegativeBinomial returns negative binomial counts of size r.
-func NewNegativeBinomial(r float64) Scalar { return count{logSize: newSize(r, tensor.Float64)} }
+func NewNegativeBinomial(r float64) Scalar { return count{logSize: newSize(r)} }
 
 // NewOrdinal returns ordered classes with these thresholds.
 func NewOrdinal(b []float64) Scalar { return newOrdinal(b, tensor.Float64) }

@@ -10,6 +10,7 @@ import (
 
 // Gaussian is y = f + ε with ε ~ N(0, σ²), independent for each output.
 type Gaussian struct {
+	realNumber
 	LogVariance *graph.Param // log σ², shape [1]
 }
 
@@ -62,9 +63,7 @@ func (Gaussian) String() string { return "gaussian" }
 
 // Copy implements Likelihood.
 func (g Gaussian) Copy(dt tensor.Dtype) Likelihood {
-	c := NewGaussian(1, dt)
-	c.LogVariance.Set(0, g.LogVariance.At(0))
-	return c
+	return Gaussian{LogVariance: g.LogVariance.Copy(dt)}
 }
 
 // LogDensity implements Likelihood: log N(y; f, σ²) summed over the outputs.
@@ -130,15 +129,6 @@ func (g Gaussian) LogMarginal(y, mean, variance []float64) float64 {
 	}
 	return out
 }
-
-// Kind implements Likelihood.
-func (Gaussian) Kind() Kind { return Number }
-
-// Width implements Likelihood.
-func (Gaussian) Width() int { return 1 }
-
-// Check implements Likelihood: every finite number is a target.
-func (Gaussian) Check(y []float64) error { return checkFinite(y) }
 
 // NoiseVariance implements LocationScale: σ².
 func (g Gaussian) NoiseVariance() float64 { return g.Variance() }

@@ -168,6 +168,18 @@ func checkPair(b *graph.Builder, y, f *graph.Node, width int) bool {
 	return b.Err() == nil
 }
 
+// realNumber is a part of the models of one real number for each output.
+type realNumber struct{}
+
+// Kind implements Likelihood and Scalar.
+func (realNumber) Kind() Kind { return Number }
+
+// Width implements Likelihood and Scalar.
+func (realNumber) Width() int { return 1 }
+
+// Check implements Likelihood and Scalar: every finite number is a target.
+func (realNumber) Check(y []float64) error { return checkFinite(y) }
+
 // checkFinite returns an error if a number of a target is not finite.
 func checkFinite(y []float64) error {
 	if i, v := kernel.FirstNonFinite(y); i >= 0 {

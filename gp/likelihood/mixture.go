@@ -1,6 +1,7 @@
 package likelihood
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 // weights, shifts and scales follow from them: w = softmax(logits), the shifts less their weighted mean, and all
 // shifts and scales divided by the standard deviation that remains.
 type mixture struct {
+	realNumber
 	logScale  *graph.Param                  // log s, shape [1]
 	logits    *graph.Param                  // of the weights, shape [K]
 	shifts    *graph.Param                  // of the parts before their mean is taken off, shape [K]
@@ -36,6 +38,7 @@ func newMixture(weights, shifts, scales []float64, dt tensor.Dtype) mixture {
 		return out
 	}
 	return mixture{
+		realNumber{},
 		graph.NewParam("noise.log_scale", []float64{0.5 * math.Log(second-mean*mean)}, dt, 1),
 		graph.NewParam("noise.logits", logs(weights), dt, k),
 		graph.NewParam("noise.shifts", shifts, dt, k),
@@ -47,15 +50,6 @@ func newMixture(weights, shifts, scales []float64, dt tensor.Dtype) mixture {
 // String implements Scalar.
 func (mixture) String() string { return "mixture" }
 
-// Kind implements Scalar.
-func (mixture) Kind() Kind { return Number }
-
-// Width implements Scalar.
-func (mixture) Width() int { return 1 }
-
-// Check implements Scalar: every finite number is a target.
-func (mixture) Check(y []float64) error { return checkFinite(y) }
-
 // Params implements Scalar.
 func (m mixture) Params() []*graph.Param {
 	return []*graph.Param{m.logScale, m.logits, m.shifts, m.logScales}
@@ -63,10 +57,7 @@ func (m mixture) Params() []*graph.Param {
 
 // Copy implements Scalar.
 func (m mixture) Copy(dt tensor.Dtype) Scalar {
-	ones := slices.Repeat([]float64{1}, len(m.logits.Floats()))
-	c := newMixture(ones, ones, ones, dt)
-	graph.Unflat(c.Params(), graph.Flat(m.Params()))
-	return c
+	return mixture{m.realNumber, m.logScale.Copy(dt), m.logits.Copy(dt), m.shifts.Copy(dt), m.logScales.Copy(dt), new(atomic.Pointer[givenMixture])}
 }
 
 // NoiseVariance implements ScalarNoise: s², the variance of the noise.
@@ -221,10 +212,7 @@ type mixtureSettings struct {
 
 // Start implements Settings: parts of different shifts and scales, with variance 1 together.
 func (s *mixtureSettings) Start(int, []float64) (Likelihood, error) {
-	n := 3
-	if s.Parts > 0 {
-		n = s.Parts
-	}
+	n := cmp.Or(s.Parts, 3)
 	weights, shifts, scales := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k := range n {
 		at := float64(2*k-n+1) / float64(n)

@@ -73,15 +73,7 @@ func (o ordinal) Params() []*graph.Param {
 }
 
 // Copy implements Scalar.
-func (o ordinal) Copy(dt tensor.Dtype) Scalar {
-	b := make([]float64, o.classes()-1)
-	for k := range b {
-		b[k] = float64(k)
-	}
-	c := newOrdinal(b, dt)
-	graph.Unflat(c.Params(), graph.Flat(o.Params()))
-	return c
-}
+func (o ordinal) Copy(dt tensor.Dtype) Scalar { return ordinal{o.first.Copy(dt), o.logGaps.Copy(dt)} }
 
 // Node implements Scalar. With l = b_{y−1} − f and u = b_y − f, log p = log[σ(u) − σ(l)] is
 // −log(1 + e^−u) − log(1 + e^l) + log(1 − e^−(u−l)), without the terms of a bound that the class lacks.

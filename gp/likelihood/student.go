@@ -1,6 +1,7 @@
 package likelihood
 
 import (
+	"cmp"
 	"math"
 	"sync/atomic"
 
@@ -12,6 +13,7 @@ import (
 // StudentT is y = f + s·ε, where ε has Student's t distribution of ν degrees of freedom. Given a λ with the
 // distribution Gamma(ν/2, ν/2), y is N(f, s²/λ), from which the closed forms of one dimension follow.
 type StudentT struct {
+	realNumber
 	LogScale *graph.Param // log s, shape [1]
 	LogNu    *graph.Param // log ν, shape [1]; nil where ν is fixed
 
@@ -43,15 +45,6 @@ func (t StudentT) Scale() float64 { return math.Exp(t.LogScale.At(0)) }
 // String implements Scalar.
 func (StudentT) String() string { return "student-t" }
 
-// Kind implements Scalar.
-func (StudentT) Kind() Kind { return Number }
-
-// Width implements Scalar.
-func (StudentT) Width() int { return 1 }
-
-// Check implements Scalar: every finite number is a target.
-func (StudentT) Check(y []float64) error { return checkFinite(y) }
-
 // Params implements Scalar.
 func (t StudentT) Params() []*graph.Param {
 	if t.LogNu == nil {
@@ -62,9 +55,7 @@ func (t StudentT) Params() []*graph.Param {
 
 // Copy implements Scalar.
 func (t StudentT) Copy(dt tensor.Dtype) Scalar {
-	c := NewStudentT(t.fixed, 1, t.LogNu == nil, dt)
-	graph.Unflat(c.Params(), graph.Flat(t.Params()))
-	return c
+	return StudentT{t.realNumber, t.LogScale.Copy(dt), t.LogNu.Copy(dt), t.fixed, new(atomic.Pointer[givenStudent])}
 }
 
 // NoiseVariance implements ScalarNoise: s².
@@ -214,10 +205,7 @@ type studentSettings struct {
 func (s *studentSettings) Start(int, []float64) (Likelihood, error) { return Each(s.start()), nil }
 
 func (s *studentSettings) start() StudentT {
-	nu, scale := 4.0, 1.0
-	if s.Nu > 0 {
-		nu = s.Nu
-	}
+	nu, scale := cmp.Or(s.Nu, 4), 1.0
 	if nu > 2.2 {
 		scale = math.Sqrt(1 - 2/nu)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/strictjson"
 	"github.com/go-valla/valla/layers"
@@ -63,6 +64,42 @@ func CheckPositive(numbers ...Fact) error {
 	return nil
 }
 
+// Restored returns what a method's Restore returns: a posterior, or an error alone.
+func Restored(p Stored, err error) (Stored, error) {
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Reader reads arrays of a file. After an error a Reader reads no more.
+type Reader struct {
+	Saved       // the file
+	Err   error // the first error
+}
+
+// Read returns an array, see [Saved], and nil after an error.
+func (r *Reader) Read(name string, dt tensor.Dtype, shape ...int) (v *tensor.Dense) {
+	if r.Err == nil {
+		v, r.Err = r.Array(name, dt, shape...)
+	}
+	return v
+}
+
+// Floats returns the elements of an array of float64, and nil after an error.
+func (r *Reader) Floats(name string, shape ...int) []float64 {
+	v := r.Read(name, tensor.Float64, shape...)
+	if r.Err != nil {
+		return nil
+	}
+	return v.Float64s()
+}
+
+// Param returns an array as a parameter.
+func (r *Reader) Param(name string, dt tensor.Dtype, shape ...int) *graph.Param {
+	return &graph.Param{Name: name, Value: r.Read(name, dt, shape...)}
+}
+
 // Add adds the arrays of one posterior of several to s, with prefix before their names, and returns the JSON text of its
 // header, see [SavedPart].
 func (s *State) Add(q Stored, prefix string) (json.RawMessage, error) {
@@ -91,10 +128,7 @@ type savedPart struct {
 
 // Header implements Saved.
 func (p savedPart) Header(v any) error {
-	if err := strictjson.Decode(p.header, v); err != nil {
-		return fmt.Errorf("header of a part: %w", err)
-	}
-	return nil
+	return fault.In("header of a part", strictjson.Decode(p.header, v))
 }
 
 // Array implements Saved.

@@ -16,6 +16,7 @@ var level = map[string]int{
 	"internal/atomicfile":          0,
 	"internal/strictjson":          0,
 	"internal/cputime":             0,
+	"internal/fault":               0,
 	"internal/ram":                 0,
 	"internal/settings":            0,
 	"internal/registry":            0,

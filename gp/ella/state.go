@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -47,19 +46,13 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, fmt.Errorf("ella: %w", err)
 	}
-	v, err := s.Array(nameV, dt, h.Rank, layers.Count(net))
-	if err != nil {
-		return nil, err
+	r := &gp.Reader{Saved: s}
+	v, g := r.Read(nameV, dt, h.Rank, layers.Count(net)), r.Floats(nameG, h.Rank, h.Rank)
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	g, err := s.Array(nameG, tensor.Float64, h.Rank, h.Rank)
-	if err != nil {
-		return nil, err
-	}
-	p := &posterior{Posterior: inDirections(net, h.Inputs, v, gp.Run{}.Limit()), g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points}
-	if err := p.finish(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p := &posterior{Posterior: inDirections(net, h.Inputs, v, gp.Run{}.Limit()), g: g, prior: h.PriorStd, share: h.Share, points: h.Points}
+	return gp.Restored(p, p.finish())
 }
 
 // check returns the network's element type. It refuses numbers that no fit can have, and inputs that

@@ -374,7 +374,7 @@ func TestFixtureLimits(t *testing.T) {
 	n := x.Shape()[0]
 	l, noise := limit(t, a, n)
 	for i := range n {
-		l.L.Set(packed(i+1)-1, 1/math.Sqrt(noise.Variance()))
+		l.L.Set(dense.Packed(i+1)-1, 1/math.Sqrt(noise.Variance()))
 	}
 	b := graph.NewBuilder(tensor.Float64)
 	exact := a.Floats(t, "lim_exact_var")
@@ -409,7 +409,7 @@ func setBest(t *testing.T, l *sparseGP, x *tensor.Dense, noise float64) {
 	root := cholesky(t, best.RawMatrix().Data, m)
 	for i := range m {
 		for j := range i + 1 {
-			l.L.Set(packed(i)+j, root[i*m+j])
+			l.L.Set(dense.Packed(i)+j, root[i*m+j])
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -54,9 +55,9 @@ func newSparseGP(k *covariance, z *tensor.Dense, class []int) (*sparseGP, error)
 			return nil, fmt.Errorf("fmgp: class[%d] is %d, expected 0 to %d", i, c, k.Outputs-1)
 		}
 	}
-	l := make([]float64, packed(m))
+	l := make([]float64, dense.Packed(m))
 	for i := range m {
-		l[packed(i+1)-1] = 1
+		l[dense.Packed(i+1)-1] = 1
 	}
 	return &sparseGP{
 		Kernel: k, Class: class, Z: &graph.Param{Name: nameZ, Value: z},
@@ -65,9 +66,6 @@ func newSparseGP(k *covariance, z *tensor.Dense, class []int) (*sparseGP, error)
 	}, nil
 }
 
-// packed is the number of elements of a lower triangle [M,M].
-func packed(m int) int { return m * (m + 1) / 2 }
-
 // Params returns what a fit changes: Z, L, the surrogate's mean and the kernel's parameters.
 func (l *sparseGP) Params() []*graph.Param {
 	return append([]*graph.Param{l.Z, l.L, l.Mean}, l.Kernel.Params()...)
@@ -75,12 +73,7 @@ func (l *sparseGP) Params() []*graph.Param {
 
 // wide returns a copy in float64.
 func (l *sparseGP) wide() *sparseGP {
-	of := func(p *graph.Param) *graph.Param {
-		if p == nil {
-			return nil
-		}
-		return &graph.Param{Name: p.Name, Value: graph.Convert(p.Value, tensor.Float64)}
-	}
+	of := func(p *graph.Param) *graph.Param { return p.Copy(tensor.Float64) }
 	k := *l.Kernel
 	k.LogLength, k.LogAmplitude, k.R = of(k.LogLength), of(k.LogAmplitude), of(k.R)
 	return &sparseGP{Kernel: &k, Class: l.Class, Z: of(l.Z), L: of(l.L), Mean: of(l.Mean)}

@@ -56,7 +56,7 @@ func TestKernel(t *testing.T) {
 				dot += a[d] * b[d]
 			}
 			for m := range min(i, j) + 1 {
-				s += k.R.At(packed(i)+m) * k.R.At(packed(j)+m)
+				s += k.R.At(dense.Packed(i)+m) * k.R.At(dense.Packed(j)+m)
 			}
 			switch {
 			case !features:
@@ -213,7 +213,7 @@ func TestExact(t *testing.T) {
 		variances := make([]float64, n*c)
 		for i := range variances {
 			variances[i] = noise
-			l.L.Set(packed(i+1)-1, 1/math.Sqrt(noise))
+			l.L.Set(dense.Packed(i+1)-1, 1/math.Sqrt(noise))
 		}
 		p := &posterior{layer: l, limit: gp.Run{}.Limit() / 4}
 		at := points{x: u, g: dense.Of(make([]float64, 4*c), 4, c)}

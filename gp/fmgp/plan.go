@@ -95,7 +95,7 @@ func (f *fitting) planSteps(plan *gp.Plan, class []int, d, e int) error {
 	of.lik = steps.Start(f.p, f.s.NoiseStd)
 	of.layer = &sparseGP{
 		Kernel: newCovariance(d, e, c, 1, f.s.Amplitude, dt), Class: class, Z: &graph.Param{Name: nameZ, Value: zeros(m, d+e)},
-		L: &graph.Param{Name: nameL, Value: zeros(packed(m))}, Mean: &graph.Param{Name: nameMean, Value: zeros(m, 1)},
+		L: &graph.Param{Name: nameL, Value: zeros(dense.Packed(m))}, Mean: &graph.Param{Name: nameMean, Value: zeros(m, 1)},
 	}
 	of.train = points{x: zeros(1, d), g: zeros(1, c)}
 	if e > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -52,35 +53,29 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err = cmp.Or(err, h.check()); err != nil {
 		return nil, fmt.Errorf("fmgp: %w", err)
 	}
-	k, err := h.restoreKernel(net, dt, c, s)
+	r, m := &gp.Reader{Saved: s}, len(h.Class)
+	k, err := h.restoreKernel(net, dt, c, r)
 	if err != nil {
 		return nil, err
 	}
-	z, err := s.Array(nameZ, dt, len(h.Class), k.Width())
-	if err != nil {
-		return nil, err
+	z := r.Read(nameZ, dt, m, k.Width())
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	p := &posterior{net: net, input: h.Inputs, limit: gp.Run{}.Limit() / 4}
 	if p.layer, err = newSparseGP(k, z, h.Class); err != nil {
 		return nil, err
 	}
-	m := len(h.Class)
-	if p.layer.L.Value, err = s.Array(nameL, dt, packed(m)); err != nil {
-		return nil, err
-	}
+	p.layer.L = r.Param(nameL, dt, dense.Packed(m))
 	if h.Scatter != 0 {
-		known, err := s.Array(nameKnown, tensor.Float64, m, m)
-		if err != nil {
-			return nil, err
-		}
-		p.known, p.scatter = &graph.Param{Name: nameKnown, Value: known}, h.Scatter
+		p.known, p.scatter = r.Param(nameKnown, tensor.Float64, m, m), h.Scatter
 	}
-	return p, nil
+	return gp.Restored(p, r.Err)
 }
 
 // restoreKernel reads the kernel of a network with so many outputs. Nothing is compiled, and nothing allocated that
 // the file does not have.
-func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, outputs int, s gp.Saved) (*covariance, error) {
+func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, outputs int, r *gp.Reader) (*covariance, error) {
 	b := graph.NewBuilder(dt)
 	out := writeNetwork(b, net, b.Input("x", append([]int{1}, h.Inputs...)...), h.Kernel == kernelEmbedding)
 	if err := b.Err(); err != nil {
@@ -90,19 +85,11 @@ func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, outputs int,
 	if len(out) > 1 {
 		k.Features = out[1].Shape()[1]
 	}
-	var err error
-	read := func(name string, n int) *graph.Param {
-		v, failed := s.Array(name, dt, n)
-		if err == nil {
-			err = failed
-		}
-		return &graph.Param{Name: name, Value: v}
-	}
-	k.LogLength, k.LogAmplitude = read(nameLogLength, k.Inputs), read(nameLogAmplitude, 1)
+	k.LogLength, k.LogAmplitude = r.Param(nameLogLength, dt, k.Inputs), r.Param(nameLogAmplitude, dt, 1)
 	if k.Outputs > 1 {
-		k.R = read(nameR, packed(k.Outputs))
+		k.R = r.Param(nameR, dt, dense.Packed(k.Outputs))
 	}
-	return k, err
+	return k, r.Err
 }
 
 // check refuses what no fit writes.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -54,25 +54,19 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	z, err := s.Array(nameValues, dt, h.Cached, at.width())
-	if err != nil {
-		return nil, err
+	r := &gp.Reader{Saved: s}
+	z, scales := r.Read(nameValues, dt, h.Cached, at.width()), r.Floats(nameScales, at.width())
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	scales, err := s.Array(nameScales, tensor.Float64, at.width())
-	if err != nil {
-		return nil, err
-	}
-	if v := slices.Min(scales.Float64s()); v < 0 {
+	if v := slices.Min(scales); v < 0 {
 		return nil, fmt.Errorf("gapa: array %q: a variance of %g, expected no negative number", nameScales, v)
 	}
 	q := &posterior{
-		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: gp.Run{}.Limit(),
+		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: scales, factor: h.Factor, limit: gp.Run{}.Limit(),
 		memory: &memory{index: newIndex(z), neighbours: h.Neighbours, length: h.Length, noise: h.Noise},
 	}
-	if err := q.memory.group(h.Centres); err != nil {
-		return nil, fmt.Errorf("gapa: %w", err)
-	}
-	return q, nil
+	return gp.Restored(q, fault.In("gapa", q.memory.group(h.Centres)))
 }
 
 // check returns the site and the network's element type. It refuses numbers that no fit can have,

@@ -28,14 +28,22 @@ type header struct {
 	Certain bool   `json:"certain,omitempty"` // the control without noise
 }
 
+// member is an array of a file.
+type member struct {
+	name string         // in the file
+	of   []*graph.Param // what it holds, one after the other
+}
+
+// members lists the arrays of a file.
+func (p *posterior) members() []member {
+	return []member{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}}
+}
+
 // State implements gp.Stored: μ [P], ψ [P] and the running statistics [S], where there are such,
 // each in the order of the network's arrays.
 func (p *posterior) State() (gp.State, error) {
 	s := gp.State{Header: header{Inputs: p.input.Clone(), Outputs: p.outputs, Samples: p.samples, Seed: p.seed, Certain: p.stds == nil}}
-	for _, a := range []struct {
-		name string         // in the file
-		of   []*graph.Param // the arrays
-	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
+	for _, a := range p.members() {
 		if v := graph.Flat(a.of); len(v) > 0 {
 			s.Arrays = append(s.Arrays, gp.Array{Name: a.name, Value: graph.Convert(dense.Of(v, len(v)), p.dtype())})
 		}
@@ -57,28 +65,15 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 	if !h.Certain {
 		p.stds = layers.NewCopy(net).Params()
 	}
-	for _, a := range []struct {
-		name string         // in the file
-		to   []*graph.Param // the arrays
-	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
-		if err := overwrite(a.to, saved, a.name, dt); err != nil {
-			return nil, err
+	r := &gp.Reader{Saved: saved}
+	for _, a := range p.members() {
+		if n := len(graph.Flat(a.of)); n > 0 {
+			if v := r.Read(a.name, dt, n); r.Err == nil {
+				graph.Unflat(a.of, graph.Floats(v))
+			}
 		}
 	}
-	return p, nil
-}
-
-// overwrite overwrites arrays by those in a file.
-func overwrite(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) error {
-	n := len(graph.Flat(to))
-	if n == 0 {
-		return nil
-	}
-	all, err := saved.Array(name, dt, n)
-	if err == nil {
-		graph.Unflat(to, graph.Floats(all))
-	}
-	return err
+	return gp.Restored(p, r.Err)
 }
 
 // maxSamples bounds the draws of a file.

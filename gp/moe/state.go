@@ -9,10 +9,8 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
-	"gorgonia.org/tensor"
 )
 
 // The names of the gate's arrays in a file.
@@ -78,10 +76,7 @@ func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 			return nil, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(h.Experts), err)
 		}
 	}
-	if err := p.restoreGate(s, h); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return gp.Restored(p, p.restoreGate(s, h))
 }
 
 // sameShapes reads the shape of the inputs and the number of outputs from the header own of expert e.
@@ -106,7 +101,7 @@ func (p *posterior) sameShapes(e int, own json.RawMessage) error {
 // restoreGate reads the gate.
 func (p *posterior) restoreGate(s gp.Saved, h header) error {
 	p.gate = &gate{edges: []float64{}}
-	n, input := len(h.Experts), p.input
+	r, n, input := &gp.Reader{Saved: s}, len(h.Experts), p.input
 	if h.Points == 0 {
 		if input.TotalSize() != 1 {
 			return fmt.Errorf("moe: cells with inputs of shape %v, expected a single input", input)
@@ -114,32 +109,14 @@ func (p *posterior) restoreGate(s gp.Saved, h header) error {
 		if n == 1 {
 			return nil
 		}
-		edges, err := s.Array(nameEdges, tensor.Float64, n-1)
-		if err != nil {
-			return err
-		}
-		p.gate.edges = edges.Float64s()
-		if !slices.IsSorted(p.gate.edges) {
+		if p.gate.edges = r.Floats(nameEdges, n-1); !slices.IsSorted(p.gate.edges) {
 			return fmt.Errorf("moe: the array %q is not in ascending order", nameEdges)
 		}
-		return nil
+		return r.Err
 	}
-	g := &gate{}
-	var err error
-	if g.points, err = s.Array(namePoints, p.net.Params()[0].Value.Dtype(), append([]int{h.Points}, input...)...); err != nil {
-		return err
+	p.gate = &gate{
+		points: r.Read(namePoints, p.net.Params()[0].Value.Dtype(), append([]int{h.Points}, input...)...),
+		means:  r.Floats(nameMeans, h.Points), turn: r.Floats(nameTurn, h.Points, scores), centres: r.Floats(nameCentres, n, scores),
 	}
-	for _, a := range []struct {
-		name  string
-		to    *[]float64
-		shape []int
-	}{{nameMeans, &g.means, []int{h.Points}}, {nameTurn, &g.turn, []int{h.Points, scores}}, {nameCentres, &g.centres, []int{n, scores}}} {
-		v, err := s.Array(a.name, tensor.Float64, a.shape...)
-		if err != nil {
-			return err
-		}
-		*a.to = graph.Floats(v)
-	}
-	p.gate = g
-	return nil
+	return r.Err
 }

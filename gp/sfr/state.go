@@ -46,7 +46,7 @@ func (p *posterior) State() (gp.State, error) {
 			Joint: p.joint, Own: p.own, Clip: p.clip, PriorStd: p.prior, Noise: p.noise,
 		},
 		Arrays: []gp.Array{
-			{Name: nameZ, Value: p.points}, {Name: nameT, Value: dense.Of(t, parts, m*(m+1)/2)}, {Name: nameB, Value: dense.Of(b, parts, m)},
+			{Name: nameZ, Value: p.points}, {Name: nameT, Value: dense.Of(t, parts, dense.Packed(m))}, {Name: nameB, Value: dense.Of(b, parts, m)},
 		},
 	}, nil
 }
@@ -63,20 +63,17 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, sav
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
 	p := &posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, noise: h.Noise, prior: h.PriorStd, limit: gp.Run{}.Limit()}
-	if p.points, err = saved.Array(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); err != nil {
-		return nil, err
+	r := &gp.Reader{Saved: saved}
+	if p.points = r.Read(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); r.Err != nil {
+		return nil, r.Err
 	}
 	parts, m := p.sizes()
-	t, err := saved.Array(nameT, tensor.Float64, parts, m*(m+1)/2)
-	if err != nil {
-		return nil, err
-	}
-	b, err := saved.Array(nameB, tensor.Float64, parts, m)
-	if err != nil {
-		return nil, err
+	t, b := r.Floats(nameT, parts, dense.Packed(m)), r.Floats(nameB, parts, m)
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	for part := range parts {
-		s := &system{m: m, b: b.Float64s()[part*m : (part+1)*m], t: dense.UnpackLower(m, t.Float64s()[part*m*(m+1)/2:])}
+		s := &system{m: m, b: b[part*m : (part+1)*m], t: dense.UnpackLower(m, t[part*dense.Packed(m):])}
 		kernel.CopyLower(m, s.t, m)
 		p.systems = append(p.systems, s)
 	}

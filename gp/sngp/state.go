@@ -11,7 +11,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
-	"gorgonia.org/tensor"
 )
 
 // header is what a file says of a posterior beside its arrays.
@@ -64,40 +63,22 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s g
 	}
 	p := &posterior{net: n, weights: layers.NewCopy(n.hidden), probs: h.Probabilities, limit: gp.Run{}.Limit() / 4}
 	p.cov = &covariance{Form: h.Covariance, Ridge: h.Ridge, Features: h.Features, Outputs: n.output}
+	r := &gp.Reader{Saved: s}
 	for _, q := range layers.Arrays(p.weights) {
-		if q.Value, err = s.Array(prefix+q.Name, n.dt, q.Value.Shape()...); err != nil {
-			return nil, err
-		}
+		q.Value = r.Read(prefix+q.Name, n.dt, q.Value.Shape()...)
 	}
-	if p.head, err = h.head(n, s); err != nil {
-		return nil, err
-	}
-	factors, err := s.Array(nameFactor, tensor.Float64, p.cov.shape()...)
-	if err != nil {
-		return nil, err
-	}
-	p.cov.factors = factors.Float64s()
-	if err := p.cov.check(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.head, p.cov.factors = h.head(n, r), r.Floats(nameFactor, p.cov.shape()...)
+	return gp.Restored(p, cmp.Or(r.Err, p.cov.check()))
 }
 
 // head reads the head. Nothing is allocated that the file does not have.
-func (h *header) head(n *network, s gp.Saved) (*head, error) {
-	var err error
-	read := func(name string, shape ...int) *graph.Param {
-		v, failed := s.Array(name, n.dt, shape...)
-		if err == nil {
-			err = failed
-		}
-		return &graph.Param{Name: name, Value: v}
-	}
+func (h *header) head(n *network, r *gp.Reader) *head {
+	read := func(name string, shape ...int) *graph.Param { return r.Param(name, n.dt, shape...) }
 	head := &head{Scale: h.FeatureScale, W: read(nameW, n.units, h.Features), Phase: read(namePhase, h.Features), Beta: read(nameBeta, h.Features, n.output)}
 	if h.LayerNorm {
 		head.Gain, head.Shift = read(nameGain, n.units), read(nameShift, n.units)
 	}
-	return head, err
+	return head
 }
 
 // check refuses what no fit writes.

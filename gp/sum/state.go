@@ -48,8 +48,5 @@ func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 		return nil, err
 	}
 	second, err := gapa.Method.Restore(ctx, net, l, gp.SavedPart(s, h.GAPA, ""))
-	if err != nil {
-		return nil, err
-	}
-	return &posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
+	return gp.Restored(&posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, err)
 }

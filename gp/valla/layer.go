@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -31,9 +32,9 @@ func NewLayer(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 		return nil, fmt.Errorf("valla: inducing inputs are %v, expected float32 or float64", dt)
 	}
 	m := z.Shape()[0]
-	l := make([]float64, packed(m))
+	l := make([]float64, dense.Packed(m))
 	for i := range m {
-		l[i*(i+3)/2] = 1
+		l[dense.Packed(i+1)-1] = 1
 	}
 	return layerOf(k, z, class, graph.NewParam(nameL, l, z.Dtype(), len(l)).Value, graph.NewParam("", []float64{0}, z.Dtype(), 1).Value)
 }
@@ -59,9 +60,6 @@ func layerOf(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.D
 		LogPriorStd: &graph.Param{Name: nameLogPriorStd, Value: logPriorStd},
 	}, nil
 }
-
-// packed is the number of elements of a lower triangle [M,M].
-func packed(m int) int { return m * (m + 1) / 2 }
 
 // Params returns Z, L and log σ₀.
 func (l *Layer) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -82,17 +82,11 @@ func restore(_ context.Context, net layers.Network, lik likelihood.Likelihood, s
 	if err = cmp.Or(err, gp.CheckLikeliest(h.Likeliest, lik)); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	z, err := s.Array(nameZ, dt, append([]int{h.Inducing}, inputs...)...)
-	if err != nil {
-		return nil, err
-	}
-	l, err := s.Array(nameL, dt, packed(h.Inducing))
-	if err != nil {
-		return nil, err
-	}
-	prior, err := s.Array(nameLogPriorStd, dt, 1)
-	if err != nil {
-		return nil, err
+	r := &gp.Reader{Saved: s}
+	z := r.Read(nameZ, dt, append([]int{h.Inducing}, inputs...)...)
+	l, prior := r.Read(nameL, dt, dense.Packed(h.Inducing)), r.Read(nameLogPriorStd, dt, 1)
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	layer, err := layerOf(jacobian.NTK{Net: net}, z, h.Class, l, prior)
 	if err != nil {
@@ -101,24 +95,12 @@ func restore(_ context.Context, net layers.Network, lik likelihood.Likelihood, s
 	p := newPosterior(net, layer)
 	p.additive, p.likeliest = h.Additive, h.Likeliest
 	if h.Scatter != 0 {
-		if err := p.restoreSplit(h, s); err != nil {
-			return nil, err
+		if !(h.Scatter > 0) {
+			return nil, fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
 		}
+		p.evidence, p.scatter = r.Param(nameSplit, dt, dense.Packed(h.Inducing)), h.Scatter
 	}
-	return p, nil
-}
-
-// restoreSplit reads what splits the evidence of regression between the prior and the noise.
-func (p *posterior) restoreSplit(h header, s gp.Saved) error {
-	if !(h.Scatter > 0) {
-		return fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
-	}
-	l, err := s.Array(nameSplit, p.layer.Z.Value.Dtype(), packed(h.Inducing))
-	if err != nil {
-		return err
-	}
-	p.evidence, p.scatter = &graph.Param{Name: nameSplit, Value: l}, h.Scatter
-	return nil
+	return gp.Restored(p, r.Err)
 }
 
 // maxInducing bounds what a header may say, so that sizes made from it do not overflow.

@@ -27,9 +27,12 @@ func Cycle(n, c int) []int {
 	return out
 }
 
+// Packed returns the number of elements of the lower triangle of a matrix [n,n].
+func Packed(n int) int { return n * (n + 1) / 2 }
+
 // PackLower returns the lower triangle of a [n,n], row by row.
 func PackLower(n int, a []float64) []float64 {
-	packed := make([]float64, 0, n*(n+1)/2)
+	packed := make([]float64, 0, Packed(n))
 	for i := range n {
 		packed = append(packed, a[i*n:i*n+i+1]...)
 	}

@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -12,12 +13,7 @@ import (
 
 // abstaining chooses the rule for the rows that need a look. The rest of the calibration stays.
 func (m *Model) abstaining(ctx context.Context, rows jury, o CalibrateOptions) (*Calibration, []gp.Fact, error) {
-	if o.Confidence == 0 {
-		o.Confidence = intervalLevel
-	}
-	if o.Level == 0 {
-		o.Level = intervalLevel
-	}
+	o.Confidence, o.Level = cmp.Or(o.Confidence, intervalLevel), cmp.Or(o.Level, intervalLevel)
 	if !(o.Risk > 0 && o.Risk < 1) || !(o.Confidence > 0 && o.Confidence < 1) || !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
 		return nil, nil, settings.Errorf("risk %g with confidence %g and tolerance %g, expected a risk and a confidence between 0 and 1, and a tolerance of 0 or more", o.Risk, o.Confidence, o.Tolerance)
 	}

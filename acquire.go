@@ -1,12 +1,11 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-
-	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
+	"gorgonia.org/tensor"
 )
 
 // AcquireOptions say which rows [Model.Acquire] chooses.
@@ -40,9 +40,7 @@ const mostAcquired = 4000
 // matrices of (N·C)² numbers, N being the number of candidates.
 func (m *Model) Acquire(ctx context.Context, x *tensor.Dense, o AcquireOptions) (_ []gp.Choice, err error) {
 	defer explain("acquire", &err)
-	if o.By == "" {
-		o.By = gp.ByVariance
-	}
+	o.By = cmp.Or(o.By, gp.ByVariance)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -50,9 +48,7 @@ func (m *Model) Acquire(ctx context.Context, x *tensor.Dense, o AcquireOptions) 
 	if err != nil {
 		return nil, err
 	}
-	if o.Candidates == 0 {
-		o.Candidates = max(o.Rows, mostAcquired/m.Task.Size())
-	}
+	o.Candidates = cmp.Or(o.Candidates, max(o.Rows, mostAcquired/m.Task.Size()))
 	rows := dense.Indices(x.Shape()[0])
 	if len(rows) > o.Candidates {
 		rows = holdout.Rand(o.Seed, holdout.Samples).Perm(len(rows))[:o.Candidates]

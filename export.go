@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/ensemble"
@@ -22,6 +21,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/onnxfile"
 	"github.com/go-valla/valla/internal/settings"
+	"gorgonia.org/tensor"
 )
 
 // ExportOptions say what [Model.Export] writes. The zero value is ready to use.
@@ -83,9 +83,7 @@ var errDiffers = errors.New("the file differs from the model")
 // is an error that names it.
 func (m *Model) Export(ctx context.Context, path string, o ExportOptions) (_ *Export, err error) {
 	defer explain("export", &err)
-	if o.Level == 0 {
-		o.Level = 0.95
-	}
+	o.Level = cmp.Or(o.Level, 0.95)
 	if err := m.checkExport(o); err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ensemble"
@@ -18,8 +16,10 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
 )
 
 var (
@@ -317,10 +317,7 @@ func (m *Model) checkAll() error {
 	if m.Posterior == nil {
 		return nil
 	}
-	if err := m.checkPosterior(m.Posterior); err != nil {
-		return fmt.Errorf("posterior: %w", err)
-	}
-	return nil
+	return fault.In("posterior", m.checkPosterior(m.Posterior))
 }
 
 // checkNet returns an error unless the network has the arrays of its form.

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"gorgonia.org/tensor"
-
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/onnx"
+	"gorgonia.org/tensor"
 )
 
 // Network describes a network; the data say how many inputs and outputs it has. The zero
@@ -124,10 +124,7 @@ func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := layers.Check(form); err != nil {
-		return nil, err
-	}
-	return form, nil
+	return form, layers.Check(form)
 }
 
 // maxForm bounds the file of a form in bytes. A layer takes some 100.
@@ -161,10 +158,7 @@ func (n Network) described() (layers.Form, error) {
 		return nil, fmt.Errorf("form of the network: %w", err)
 	}
 	form, err := layers.UnmarshalForm(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.Form, err)
-	}
-	return form, nil
+	return form, fault.In(n.Form, err)
 }
 
 // form returns the form that complete settings describe, for examples of a shape and a number of outputs.

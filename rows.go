@@ -1,16 +1,16 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/internal/dense"
+	"gorgonia.org/tensor"
 )
 
 // Rows are the rows of a file as examples for a model, batch by batch, so that memory does not
@@ -80,9 +80,7 @@ func (r *Rows) choose(targets bool) error {
 // Next returns at most n examples, or [io.EOF] at the end. With n = 0, Next chooses a number of rows that takes
 // little memory and wastes little time. Without targets, Y is nil.
 func (r *Rows) Next(n int) (*data.Set, error) {
-	if n == 0 {
-		n = min(mostBatch, max(leastBatch, batchCells/tensor.Shape(r.m.Task.Inputs.Shape).TotalSize()))
-	}
+	n = cmp.Or(n, min(mostBatch, max(leastBatch, batchCells/tensor.Shape(r.m.Task.Inputs.Shape).TotalSize())))
 	for {
 		t, err := r.stream.Next(n)
 		if err != nil {

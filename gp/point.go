@@ -45,10 +45,7 @@ func (p Point) Compile(r Request) (Compiled, error) {
 	b := graph.NewBuilder(p.Dtype)
 	x := b.Input("x", r.Input()...)
 	f, err := r.Batch(0, b, x, p.Net.Forward(b, x))
-	if err != nil {
-		return nil, err
-	}
-	return compiledPoint{f, r.Marginal}, nil
+	return compiledPoint{f, r.Marginal}, err
 }
 
 // compiledPoint is the Compiled of a Point.

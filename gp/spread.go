@@ -23,10 +23,7 @@ type changed struct {
 // Compile implements Posterior.
 func (p changed) Compile(r Request) (Compiled, error) {
 	c, err := p.Posterior.Compile(r)
-	if err != nil {
-		return nil, err
-	}
-	return compiledChanged{c, p.change}, nil
+	return compiledChanged{c, p.change}, err
 }
 
 // compiledChanged is the Compiled of a changed posterior.

@@ -18,10 +18,7 @@ func (u inUnits) Compile(r Request) (Compiled, error) {
 		return nil, err
 	}
 	unit, err := r.Part(c.Bytes(), u.unit)
-	if err != nil {
-		return nil, err
-	}
-	return &compiledUnits{Compiled: c, unit: unit}, nil
+	return &compiledUnits{Compiled: c, unit: unit}, err
 }
 
 // compiledUnits is the Compiled of an inUnits.

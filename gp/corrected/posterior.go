@@ -67,10 +67,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		return nil, fmt.Errorf("corrected mean: %w", err)
 	}
 	of, err := r.Part(mean.Bytes(), p.of)
-	if err != nil {
-		return nil, err
-	}
-	return &compiled{Compiled: of, mean: mean}, nil
+	return &compiled{Compiled: of, mean: mean}, err
 }
 
 // compiled is the gp.Compiled of a posterior.

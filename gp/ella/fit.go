@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/jacobian"
@@ -95,10 +96,8 @@ func (f *fitting) start(ctx context.Context, at points) error {
 
 // checkOutputs compares the network's outputs with the targets.
 func checkOutputs(p gp.Problem) error {
-	if _, _, err := gp.CheckInputs(p.Net, p.Train.X.Shape()[1:], p.Outputs()); err != nil {
-		return fmt.Errorf("ella: %w", err)
-	}
-	return nil
+	_, _, err := gp.CheckInputs(p.Net, p.Train.X.Shape()[1:], p.Outputs())
+	return fault.In("ella", err)
 }
 
 // prepare compiles the features, and computes the features of the validation rows.
@@ -148,10 +147,7 @@ func (f *fitting) add(ctx context.Context, e gp.Examples) error {
 		f.seen += n
 		f.tell(unitRows)(f.seen, f.p.Train.N())
 	})
-	if err != nil {
-		return fmt.Errorf("ella: after %d training rows: %w", f.seen, err)
-	}
-	return nil
+	return fault.In(fmt.Sprintf("ella: after %d training rows", f.seen), err)
 }
 
 // The units of progress, in the order of the work.

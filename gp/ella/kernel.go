@@ -2,11 +2,11 @@ package ella
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -33,10 +33,7 @@ func kernelOf(ctx context.Context, net layers.Network, p points, limit int64, te
 			tell(done, starts*(starts+1)/2)
 		})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("ella: %w", err)
-	}
-	return k, nil
+	return k, fault.In("ella", err)
 }
 
 // halved returns what make makes for n, or for the half of it, a quarter, and so on, until

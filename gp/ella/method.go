@@ -1,6 +1,7 @@
 package ella
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -47,12 +48,7 @@ const (
 )
 
 // Label implements gp.Settings.
-func (s *Settings) Label() string {
-	if s.Points == 0 {
-		return label(2000)
-	}
-	return label(s.Points)
-}
+func (s *Settings) Label() string { return label(cmp.Or(s.Points, 2000)) }
 
 // label names a posterior by its number of points.
 func label(points int) string { return fmt.Sprintf("ELLA %d", points) }
@@ -60,10 +56,7 @@ func label(points int) string { return fmt.Sprintf("ELLA %d", points) }
 // complete returns the settings for a problem with all defaults filled in, but for the
 // standard deviations that are to be found. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	if err := s.check(p); err != nil {
+	if err := cmp.Or(settings.Complete(&s), s.check(p)); err != nil {
 		return s, err
 	}
 	if s.EarlyStopping && s.CheckEvery == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -35,10 +36,7 @@ func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	if got, want := e.Y.Shape()[1], s.Features.Outputs(); got != want*s.lik.Width() {
 		return fmt.Errorf("ella: %d targets, the network has %d outputs", got, want)
 	}
-	if err := s.sums.addRows(ctx, s.Features, e, func(int) {}); err != nil {
-		return fmt.Errorf("ella: %w", err)
-	}
-	return nil
+	return fault.In("ella", s.sums.addRows(ctx, s.Features, e, func(int) {}))
 }
 
 // Each implements gp.Sums.

@@ -2,11 +2,11 @@ package ella
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
@@ -54,10 +54,7 @@ func (h *heldOut) best(p precision, share float64, all []gp.Candidate) (gp.Candi
 	found, nll, err := gp.Best(all, "standard deviations", func(c gp.Candidate) (gp.Candidate, float64, error) {
 		return c, h.nll(squares, p.variances(c.Prior, c.Noise*c.Noise, share), c.Noise*c.Noise), nil
 	})
-	if err != nil {
-		return found, nll, fmt.Errorf("ella: %w", err)
-	}
-	return found, nll, nil
+	return found, nll, fault.In("ella", err)
 }
 
 // nll returns the mean negative log predictive density, each output by itself, with the covariances

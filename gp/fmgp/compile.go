@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"gorgonia.org/tensor"
 )
 
@@ -32,10 +33,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		u := b.Input("u", r.Size, k.Width())
 		c.latent, err = r.Batch(own+int64(c.network.Bytes()), b, u, p.outputs(b, u, r.Marginal)...)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("fmgp: %w", err)
-	}
-	return c, nil
+	return c, fault.In("fmgp", err)
 }
 
 // compiled is the gp.Compiled of a posterior.
@@ -76,11 +74,8 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 			dense.Copy(row[k.Inputs:], out[1], i*k.Features)
 		}
 	}
-	if out, err = c.latent.Run(c.u[:n*w]); err != nil {
-		return fmt.Errorf("fmgp: %w", err)
+	if out, err = c.latent.Run(c.u[:n*w]); err == nil {
+		err = c.p.fill(g, out, 0)
 	}
-	if err := c.p.fill(g, out, 0); err != nil {
-		return fmt.Errorf("fmgp: %w", err)
-	}
-	return nil
+	return fault.In("fmgp", err)
 }

@@ -2,13 +2,13 @@ package fmgp
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -149,10 +149,7 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 			mean, cov, err = p.joint(at)
 		}
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("fmgp: joint prediction: %w", err)
-	}
-	return mean, cov, nil
+	return mean, cov, fault.In("fmgp: joint prediction", err)
 }
 
 // joint repeats each point for each of the outputs, and treats the copies as points that

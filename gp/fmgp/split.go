@@ -2,7 +2,6 @@ package fmgp
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -44,10 +44,7 @@ func (f *fitting) split(ctx context.Context) error {
 		at, y = at.take(rows), data.TakeRows(y, rows)
 	}
 	noise := gp.ScatterOf(f.lik, graph.Floats(y), f.p.Outputs())
-	if err := f.post.findKnown(ctx, at, noise, float64(f.p.All())/float64(at.n())); err != nil {
-		return fmt.Errorf("fmgp: the epistemic part of the variance: %w", err)
-	}
-	return nil
+	return fault.In("fmgp: the epistemic part of the variance", f.post.findKnown(ctx, at, noise, float64(f.p.All())/float64(at.n())))
 }
 
 // take returns the points with the given numbers.

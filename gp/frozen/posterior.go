@@ -35,10 +35,7 @@ func (t through) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	r.Shape = t.cut.Shape
 	c, err := r.Part(int64(front.Bytes()), t.of)
-	if err != nil {
-		return nil, err
-	}
-	return &compiled{Compiled: c, front: front, cut: t.cut, hash: newHasher(t.cut.dt)}, nil
+	return &compiled{Compiled: c, front: front, cut: t.cut, hash: newHasher(t.cut.dt)}, err
 }
 
 // compiled is the gp.Compiled of a through.

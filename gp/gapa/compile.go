@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 )
 
 // Compile implements gp.Posterior.
@@ -20,10 +21,7 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	remains := newRemains(p.memory, 1)
 	f, err := r.Batch(remains.bytes(), pass.Builder, pass.X, pass.Outputs...)
-	if err != nil {
-		return nil, fmt.Errorf("gapa: %w", err)
-	}
-	return &compiled{p: p, f: f, remains: remains}, nil
+	return &compiled{p: p, f: f, remains: remains}, fault.In("gapa", err)
 }
 
 // compiled is the gp.Compiled of a posterior.

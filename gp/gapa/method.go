@@ -1,6 +1,8 @@
 package gapa
 
 import (
+	"cmp"
+
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -55,10 +57,7 @@ const label = "GAPA"
 // numbers that are to be found. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
 	learned := s.ScaleRows != 0 || s.ScaleSteps != 0
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	if err := gp.CheckNoiseStd(s.NoiseStd, p.Likelihood); err != nil {
+	if err := cmp.Or(settings.Complete(&s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood)); err != nil {
 		return s, err
 	}
 	if learned && s.Scales != scalesLearned {

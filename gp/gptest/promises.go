@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -166,10 +167,7 @@ func (t *trial) sameSeed() error {
 	if err == nil {
 		_, err = t.predict(f)
 	}
-	if err != nil {
-		return fmt.Errorf("another seed: %w", err)
-	}
-	return nil
+	return fault.In("another seed", err)
 }
 
 // sameSettings: the settings as completed in the record give the same bits.
@@ -252,10 +250,7 @@ func (t *trial) endedContext() error {
 	during, cancel := context.WithCancel(t.ctx)
 	defer cancel()
 	f, err = fit(during, t.make(), t.Problem.Problem, gp.Run{Seed: seed, OnProgress: func(train.Progress) { cancel() }})
-	if err := t.stopped(f, err); err != nil {
-		return fmt.Errorf("context ended after the first report of progress: %w", err)
-	}
-	return nil
+	return fault.In("context ended after the first report of progress", t.stopped(f, err))
 }
 
 // stopped checks what a fit with an ended context returned.

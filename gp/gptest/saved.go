@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/strictjson"
 	"gorgonia.org/tensor"
@@ -54,10 +55,7 @@ func (s *Saved) Names() []string { return slices.Sorted(maps.Keys(s.Arrays)) }
 
 // Header implements gp.Saved.
 func (s *Saved) Header(v any) error {
-	if err := strictjson.Decode(s.JSON, v); err != nil {
-		return fmt.Errorf("gptest: header: %w", err)
-	}
-	return nil
+	return fault.In("gptest: header", strictjson.Decode(s.JSON, v))
 }
 
 // Array implements gp.Saved. The array is a copy.

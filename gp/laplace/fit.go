@@ -62,11 +62,8 @@ func planned(net layers.Network, shape tensor.Shape, outputs, n int, o options) 
 	}
 	p := &posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs), outputs: outputs},
-		examples: n, priors: o.filled().Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
+		examples: n, priors: o.filled().Priors, ascent: o.Ascent, limit: gp.Run{Memory: o.MemoryLimit}.Limit(), choice: choiceOf(net, chosen),
 		exact: o.Exact,
-	}
-	if p.limit == 0 {
-		p.limit = gp.Run{}.Limit()
 	}
 	if p.scan, err = batched(layers.Part{Network: net, Chosen: chosen}, shape, outputs, n, o); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 )
 
 // gridOf lists the standard deviations that a grid compares on the validation rows of p, with noise as the only one if it is not 0.
@@ -42,10 +43,7 @@ func (p *posterior) gridSearch(ctx context.Context, held gp.Examples, points []g
 		ahead = ahead[1:]
 		return a.posterior, a.nll, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
-	}
-	return best, nil
+	return best, fault.In("laplace", err)
 }
 
 // attempt is the posterior at a point of a grid.

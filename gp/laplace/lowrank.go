@@ -24,10 +24,7 @@ type lowRank struct {
 const defaultRank = 100
 
 func newLowRank(s *scanner, inner structure, rank int) structure {
-	if rank == 0 {
-		rank = defaultRank
-	}
-	return &lowRank{functionSpace: functionSpace{scanner: s}, rank: rank, inner: inner}
+	return &lowRank{functionSpace: functionSpace{scanner: s}, rank: cmp.Or(rank, defaultRank), inner: inner}
 }
 
 func (l *lowRank) elements() int {

@@ -59,15 +59,13 @@ func (p *posterior) fitted(ctx context.Context, of gp.Problem, given map[string]
 		return nil, err
 	}
 	r := gp.Record{
-		Rows: p.examples, Settings: given, PriorStds: p.PriorStds(), Notes: notes,
+		Rows: p.examples, ValidationRows: of.Held(), Untouched: of.Validation != nil && (maximised(given) || given["hyper"] == hyperFixed),
+		Settings: given, PriorStds: p.PriorStds(), Notes: notes,
 		Facts: []gp.Fact{
 			{Name: "parameters", Value: float64(p.Parameters())},
 			{Name: "effective parameters", Value: effective},
 			{Name: "log marginal likelihood", Value: p.LogMarginalLikelihood()},
 		},
-	}
-	if of.Validation != nil {
-		r.ValidationRows, r.Untouched = of.Validation.N(), maximised(given) || given["hyper"] == hyperFixed
 	}
 	if l := of.Likelihood; maximised(given) && !likelihood.IsGaussian(l) && !likelihood.IsClass(l) {
 		r.Notes = append(r.Notes, fmt.Sprintf("The marginal likelihood is Laplace's approximation with the mean curvature of the likelihood %v.", l))

@@ -40,10 +40,7 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := q.addWeights(); err != nil {
-		return nil, err
-	}
-	return &partial{q, p.hyper}, nil
+	return &partial{q, p.hyper}, q.addWeights()
 }
 
 // Add implements gp.Sums.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -64,10 +65,7 @@ func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int
 	if b.Err() == nil {
 		s.addBlocks(jacobian.NTK{Net: net}, keep, like)
 	}
-	if err := b.Err(); err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
-	}
-	return s, nil
+	return s, fault.In("laplace", b.Err())
 }
 
 // compile compiles the nodes, after which each may be called.

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -74,9 +75,7 @@ func (s *Settings) complete(p gp.Problem) (*Settings, error) {
 	if err := settings.Complete(&c); err != nil {
 		return nil, err
 	}
-	if c.Hyper == "" {
-		c.Hyper = c.hyper(p)
-	}
+	c.Hyper = cmp.Or(c.Hyper, c.hyper(p))
 	if err := c.check(p); err != nil {
 		return nil, err
 	}
@@ -158,10 +157,7 @@ func (s *Settings) start(p gp.Problem) (prior, noise float64) {
 	if s.Hyper == hyperGrid {
 		prior = 1
 	}
-	if noise == 0 {
-		noise = math.Sqrt(likelihood.NoiseVariance(p.Likelihood))
-	}
-	return prior, noise
+	return prior, cmp.Or(noise, math.Sqrt(likelihood.NoiseVariance(p.Likelihood)))
 }
 
 // Fit implements gp.Settings. It passes over the examples once, in batches; its memory does not

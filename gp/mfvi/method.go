@@ -86,12 +86,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	}
 	s.BatchSize = min(s.BatchSize, n)
 	epoch := (n + s.BatchSize - 1) / s.BatchSize
-	if s.Iterations == 0 {
-		s.Iterations = s.Epochs * epoch
-	}
-	if s.ValidateEvery == 0 {
-		s.ValidateEvery = epoch
-	}
+	s.Iterations, s.ValidateEvery = cmp.Or(s.Iterations, s.Epochs*epoch), cmp.Or(s.ValidateEvery, epoch)
 	return s, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -180,10 +181,7 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	if err = dense.CheckRows(x); err == nil {
 		mean, cov, err = p.joint(ctx, x)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("mfvi: joint prediction: %w", err)
-	}
-	return mean, cov, nil
+	return mean, cov, fault.In("mfvi: joint prediction", err)
 }
 
 // joint is Joint, for one caller at a time.

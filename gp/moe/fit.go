@@ -228,15 +228,13 @@ func (f *fitting) fitted(q *posterior, sizes []int) *gp.Fitted {
 		f.notes = append(f.notes, fmt.Sprintf("%d experts instead of %d: there are no more clusters of different rows.", n, f.s.Experts))
 	}
 	r := gp.Record{
-		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{f.prior}, Notes: slices.Clone(f.notes),
+		Rows: f.p.Train.N(), ValidationRows: f.p.Held(), Untouched: f.p.Validation != nil,
+		Settings: settings.Map(&f.s), PriorStds: []float64{f.prior}, Notes: slices.Clone(f.notes),
 		Facts: []gp.Fact{
 			{Name: "experts", Value: float64(len(sizes))},
 			{Name: "rows of an expert on average", Value: float64(sum) / float64(len(sizes))},
 			{Name: "rows of the largest expert", Value: float64(slices.Max(sizes))},
 		},
-	}
-	if f.p.Validation != nil {
-		r.ValidationRows, r.Untouched = f.p.Validation.N(), true
 	}
 	return &gp.Fitted{Posterior: q, NoiseVariance: f.noise * f.noise, Record: r}
 }

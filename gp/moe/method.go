@@ -1,6 +1,7 @@
 package moe
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
@@ -46,15 +47,7 @@ func label(experts int) string {
 // complete returns the settings for a problem with all defaults filled in, but for the
 // standard deviations that are to be found. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	n := p.Train.N()
-	if err := gp.CheckNoiseStd(s.NoiseStd, p.Likelihood); err != nil {
-		return s, err
-	}
-	if s.Experts == 0 {
-		s.Experts = max(1, min(50, n/100))
-	}
-	return s, nil
+	err := cmp.Or(settings.Complete(&s), gp.CheckNoiseStd(s.NoiseStd, p.Likelihood))
+	s.Experts = cmp.Or(s.Experts, max(1, min(50, p.Train.N()/100)))
+	return s, err
 }

@@ -232,11 +232,9 @@ func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
 		return nil, fmt.Errorf("sampled: weight %d of sample %d is %g", i%f.size, i/f.size, v)
 	}
 	out := &gp.Fitted{Posterior: q, NoiseVariance: f.s.NoiseStd * f.s.NoiseStd, Record: gp.Record{
-		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{1 / math.Sqrt(f.numbers.Lambda)}, Result: res,
+		Rows: f.p.Train.N(), ValidationRows: f.p.Held(), Untouched: f.p.Validation != nil,
+		Settings: settings.Map(&f.s), PriorStds: []float64{1 / math.Sqrt(f.numbers.Lambda)}, Result: res,
 	}}
-	if f.p.Validation != nil {
-		out.Record.ValidationRows, out.Record.Untouched = f.p.Validation.N(), true
-	}
 	f.describe(&out.Record)
 	return out, nil
 }

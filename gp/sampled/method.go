@@ -56,12 +56,7 @@ const (
 )
 
 // Label implements gp.Settings.
-func (s *Settings) Label() string {
-	if s.Samples == 0 {
-		return label(64)
-	}
-	return label(s.Samples)
-}
+func (s *Settings) Label() string { return label(cmp.Or(s.Samples, 64)) }
 
 // label names a posterior by its number of samples.
 func label(samples int) string { return fmt.Sprintf("Sampled LLA %d", samples) }
@@ -69,10 +64,7 @@ func label(samples int) string { return fmt.Sprintf("Sampled LLA %d", samples) }
 // complete returns the settings for a problem with all defaults filled in. The errors wrap
 // settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	if err := s.check(p); err != nil {
+	if err := cmp.Or(settings.Complete(&s), s.check(p)); err != nil {
 		return s, err
 	}
 	if s.PriorStd == 0 {

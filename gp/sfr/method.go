@@ -1,6 +1,7 @@
 package sfr
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,11 +45,7 @@ const outputsJoint = "joint"
 
 // Label implements gp.Settings.
 func (s *Settings) Label() string {
-	c := *s
-	if c.Points == 0 {
-		c.Points = 200
-	}
-	return label(c.Points, c.OwnMean, c.Outputs == outputsJoint)
+	return label(cmp.Or(s.Points, 200), s.OwnMean, s.Outputs == outputsJoint)
 }
 
 // label names a posterior by its mean, its number of points and its form.
@@ -66,10 +63,7 @@ func label(points int, own, joint bool) string {
 // complete returns the settings for a problem with all defaults filled in, but for the
 // standard deviations that are to be found. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	if err := s.check(p); err != nil {
+	if err := cmp.Or(settings.Complete(&s), s.check(p)); err != nil {
 		return s, err
 	}
 	if s.PriorStd == 0 && s.Delta == 0 && s.PriorGrid == nil {

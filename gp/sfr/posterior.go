@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -84,10 +85,7 @@ func (p *posterior) factored(ctx context.Context, part int) (*system, error) {
 		return nil, fmt.Errorf("sfr: the kernel among the points: %w", err)
 	}
 	s, err := newSystem(p.kernels.size(), gram)
-	if err != nil {
-		return nil, fmt.Errorf("sfr: %w", err)
-	}
-	return s, nil
+	return s, fault.In("sfr", err)
 }
 
 // solve prepares the systems for predictions, and returns how many parameters the data

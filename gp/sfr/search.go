@@ -2,12 +2,12 @@ package sfr
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -73,10 +73,7 @@ func (t *trial) add(ctx context.Context, k *kernels, part int, s *system) error 
 // itself, and this density. It is an error if no density is finite.
 func (t *trial) best(lik likelihood.Likelihood) (gp.Candidate, float64, error) {
 	at, nll, err := gp.Best(dense.Indices(len(t.all)), "standard deviations", func(i int) (int, float64, error) { return i, t.nll(lik, i), nil })
-	if err != nil {
-		return gp.Candidate{}, nll, fmt.Errorf("sfr: %w", err)
-	}
-	return t.all[at], nll, nil
+	return t.all[at], nll, fault.In("sfr", err)
 }
 
 // nll returns the mean negative log predictive density with candidate i.

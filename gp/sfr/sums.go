@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -89,8 +90,5 @@ func (d *duals) addTo(ctx context.Context, k *kernels, part int, s *system, done
 		done(v.first + v.n)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("sfr: training rows: %w", err)
-	}
-	return nil
+	return fault.In("sfr: training rows", err)
 }

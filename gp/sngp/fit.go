@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -157,10 +158,7 @@ func (f *fitting) startHead(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := f.nearest(ctx); err != nil {
-		return fmt.Errorf("sngp: the start of β: %w", err)
-	}
-	return nil
+	return fault.In("sngp: the start of β", f.nearest(ctx))
 }
 
 // params lists what is trained.

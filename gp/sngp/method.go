@@ -98,10 +98,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	if !numbers && !likelihood.IsClass(p.Likelihood) {
 		return s, gp.CannotServe(Method.Title, p.Likelihood)
 	}
-	if err := settings.Complete(&s); err != nil {
-		return s, err
-	}
-	if err := s.check(numbers); err != nil {
+	if err := cmp.Or(settings.Complete(&s), s.check(numbers)); err != nil {
 		return s, err
 	}
 	if s.Augment && p.Augmented == nil {

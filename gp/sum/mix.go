@@ -2,12 +2,12 @@ package sum
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 )
 
 // mixture are the factors of the two covariances, and the squared noise scale; 0 without noise.
@@ -37,10 +37,7 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 			}
 		}), ctx.Err()
 	})
-	if err != nil {
-		return best, fmt.Errorf("valla+gapa: %w", err)
-	}
-	return best, nil
+	return best, fault.In("valla+gapa", err)
 }
 
 // learned returns the observation model with the parameters that VaLLA's fit v to p has learned.

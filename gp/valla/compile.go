@@ -18,10 +18,8 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	}
 	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: r.Shape, marginal: r.Marginal}
 	var err error
-	if c.f, err = c.batch(p.builder, r, true); err != nil {
-		return nil, err
-	}
-	return c, nil
+	c.f, err = c.batch(p.builder, r, true)
+	return c, err
 }
 
 // compiled is the gp.Compiled of a posterior.

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -70,10 +71,7 @@ var (
 // newNatural prepares the steps of a fit within the given memory.
 func newNatural(ctx context.Context, f *fitting, memory int64) (*natural, error) {
 	n := &natural{fitting: f, memory: memory, alpha: *f.s.Alpha, dt: f.p.Dtype(), outputs: f.p.Outputs(), width: f.p.Likelihood.Width()}
-	if err := n.prepare(ctx); err != nil {
-		return nil, fmt.Errorf("valla: %w", err)
-	}
-	return n, nil
+	return n, fault.In("valla", n.prepare(ctx))
 }
 
 // prepare makes what the steps need.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -142,10 +143,8 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if mean, cov, err = p.joint(x); err != nil {
-		return nil, nil, fmt.Errorf("valla: joint prediction: %w", err)
-	}
-	return mean, cov, nil
+	mean, cov, err = p.joint(x)
+	return mean, cov, fault.In("valla: joint prediction", err)
 }
 
 // joint computes Q among all outputs at all inputs: the inputs are repeated, one copy

@@ -154,7 +154,12 @@ func (f *fitting) cheaper(ctx context.Context, s *Settings, p gp.Problem, e *gp.
 func (f *fitting) plan() (*gp.Plan, error) {
 	of := *f
 	of.lik, of.loop = steps.Start(f.p, f.s.NoiseStd), f.s.loop()
-	class := gp.InducingPoints(f.p, f.s.Inducing, false)
+	var err error
+	if of.still, err = still(of.p); err != nil {
+		return nil, err
+	}
+	of.s.FixInducing = of.s.FixInducing || of.still
+	class := of.points()
 	z := tensor.New(tensor.Of(f.p.Dtype()), tensor.WithShape(append([]int{len(class)}, f.p.Train.X.Shape()[1:]...)...))
 	m, c := len(class), f.p.Outputs()
 	plan, err := firstPlan(m, f.r)
@@ -165,10 +170,6 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	if of.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return nil, err
 	}
-	if of.still, err = still(of.p); err != nil {
-		return nil, err
-	}
-	of.s.FixInducing = of.s.FixInducing || of.still
 	if of.share, err = of.rowShare(); err != nil {
 		return nil, err
 	}

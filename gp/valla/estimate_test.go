@@ -3,11 +3,19 @@ package valla
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -67,5 +75,43 @@ func TestEstimateFlops(t *testing.T) {
 		if products < 0.9*hand || products > 1.1*hand {
 			t.Errorf("%v: products of %v operations, expected about %v", dt, products, hand)
 		}
+	}
+}
+
+// TestPlannedInducing: a plan counts the inducing points of the fit, of which a greedy choice has no more than the settings ask for,
+// however many classes there are.
+func TestPlannedInducing(t *testing.T) {
+	const n, c = 12, 9
+	labels := dense.Cycle(n, c)
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{3}, Outputs: c, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float64, 2*n)
+	for i := range x {
+		x[i] = math.Sin(float64(i * i))
+	}
+	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: dense.Of(x, n, 2), Y: small.OneHot(labels, c, tensor.Float64)}}
+	for init, want := range map[string]int{"greedy": 4, "kmeans++": c} {
+		for _, optimizer := range []string{optimizerNatural, optimizerAdam} {
+			s := &Settings{Inducing: 4, Init: init, Optimizer: optimizer, Iterations: 3}
+			f := &fitting{r: gp.Run{}}
+			if f.s, f.p, _, err = s.resolve(t.Context(), p, f.r); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := f.plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, class, err := f.inducing()
+			if name := fmt.Sprintf("valla: a fit with %d inducing points", want); err != nil || plan.What != name || len(class) != want {
+				t.Errorf("%s, %s: planned %q, found %d points, expected %q, error %v", init, optimizer, plan.What, len(class), name, err)
+			}
+		}
+	}
+	// Nine points take more than this memory, four do not.
+	s := &Settings{Inducing: 4, Init: "greedy", Iterations: 3}
+	if _, _, _, err := s.resolve(t.Context(), p, gp.Run{Memory: gp.Numbers(4, 9, 9) - 1}); errors.As(err, new(*graph.MemoryError)) && strings.Contains(err.Error(), "9 inducing points") {
+		t.Errorf("error %v of four points", err)
 	}
 }

@@ -44,10 +44,18 @@ func (f *fitting) greedy() bool { return f.s.Init == initGreedy || f.still }
 // candidates is the number of rows among which the greedy choice is made, at most all.
 func (f *fitting) candidates() int {
 	most := max(maxCandidates, f.s.Inducing)
-	if f.s.Init == initGreedy {
-		return most
+	if f.s.Init != initGreedy {
+		most = min(most, max(stillCandidates, candidatesEach*f.s.Inducing))
 	}
-	return min(most, max(stillCandidates, candidatesEach*f.s.Inducing))
+	return min(most, f.p.Train.N())
+}
+
+// points returns the outputs of the inducing points, of which there are at most so many.
+func (f *fitting) points() []int {
+	if !f.greedy() {
+		return gp.InducingPoints(f.p, f.s.Inducing, false)
+	}
+	return dense.Cycle(min(f.s.Inducing, f.candidates()), f.p.Outputs())
 }
 
 // greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output

@@ -87,7 +87,7 @@ func (f *fitting) counted() []string {
 		return note("each output has at least one")
 	case found == asked:
 		return nil
-	case f.greedy() && found == min(f.candidates(), f.p.Train.N()):
+	case f.greedy() && found == f.candidates():
 		return note("there are no more inputs to choose from")
 	case f.greedy():
 		return note("those leave the training inputs no variance")

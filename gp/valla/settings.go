@@ -98,8 +98,12 @@ func (s Settings) resolve(ctx context.Context, p gp.Problem, r gp.Run) (_ Settin
 	if err := s.check(p); err != nil {
 		return s, p, nil, err
 	}
-	if _, err := firstPlan(len(gp.InducingPoints(p, s.Inducing, false)), r); err != nil {
-		return s, p, nil, err // the defaults depend on the graph of a step, which takes memory of its own
+	f := &fitting{p: p, s: s}
+	if f.still, err = still(p); err == nil {
+		_, err = firstPlan(len(f.points()), r) // the defaults depend on the graph of a step, which takes memory of its own
+	}
+	if err != nil {
+		return s, p, nil, err
 	}
 	if s.Weights, notes, err = gp.InformativeWeights(ctx, p, r, s.Weights); err != nil {
 		return s, p, nil, err

@@ -54,14 +54,15 @@ func (s *Settings) shorten(p gp.Problem, batch int, limit int64) (steps int, fit
 	rests := fixed || given
 	for _, m := range numbers {
 		s.Inducing, s.FixInducing = m, given
-		c, err := costOfFit(p, m, batch, s.Likeliest, rests, limit)
+		points := len((&fitting{p: p, s: *s, still: fixed}).points())
+		c, err := costOfFit(p, points, batch, s.Likeliest, rests, limit)
 		if err != nil {
 			return 0, false, err
 		}
 		if steps = c.steps(most); open && steps < costlySteps {
 			s.FixInducing = true
 			if !rests {
-				if c, err = costOfFit(p, m, batch, s.Likeliest, true, limit); err != nil {
+				if c, err = costOfFit(p, points, batch, s.Likeliest, true, limit); err != nil {
 					return 0, false, err
 				}
 				steps = min(c.steps(most), costlySteps)
@@ -103,7 +104,6 @@ type fitCost struct {
 func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (c fitCost, err error) {
 	var g *inputsGraph
 	var layer *Layer
-	m = len(gp.InducingPoints(p, m, false))
 	few, parts := &graph.MemoryError{}, mostParts
 	size, _, err := graph.Tile("valla: a natural-gradient step", batch, (limit+1)/2, func(rows int) (int64, error) {
 		if rows*mostParts < batch {

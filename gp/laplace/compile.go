@@ -24,7 +24,9 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
 	working := p.marginalBytes(r.Size)
-	if _, ok := p.predictor.(spectralPredictor); !ok && s.unit != nil {
+	if f, ok := p.predictor.(spectralPredictor); ok {
+		working = f.marginalBytes(r.Size)
+	} else if s.unit != nil {
 		working += gp.Numbers(r.Size, s.outputs, s.outputs) // of unitRows, which spectral predictors do without
 	}
 	if need := int64(need) + working; r.Limit > 0 && need > r.Limit {

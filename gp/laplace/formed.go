@@ -231,7 +231,21 @@ func (j *covarianceJob) addInPlaces(e int, scratch, cov []float64) {
 // addConvolved adds to cov the covariance that comes from block i.
 func (p spectralPredictor) addConvolved(b batch, i int, cov []float64) {
 	w, _, _ := p.blocks[i].wayOf(b.outputs)
-	p.addCovariance(b, i, cov, w, min(p.blocks[i].q, max(1, maxRows/(b.outputs*p.blocks[i].p))))
+	p.addCovariance(b, i, cov, w, p.blocks[i].atOnce(b.outputs))
+}
+
+// atOnce is of how many channels the rows are formed at a time, with placesFirst.
+func (k block) atOnce(outputs int) int { return min(k.q, max(1, maxRows/(outputs*k.p))) }
+
+// scratch is how many numbers a thread takes for the covariance of c outputs at an example.
+func (k block) scratch(w way, c, atOnce int) int {
+	switch w {
+	case rowsFirst:
+		return (c + 1) * k.size()
+	case inPlaces:
+		return k.p + k.places*(k.p+k.places+2*c)
+	}
+	return c * k.p * atOnce
 }
 
 // addCovariance is addConvolved in one way; placesFirst forms the rows of so many channels at once.
@@ -241,16 +255,10 @@ func (p spectralPredictor) addCovariance(b batch, i int, cov []float64, w way, a
 	if w != inPlaces {
 		job.rows = p.kept(b, i)
 	}
-	if job.rows == nil {
+	if job.own = k.scratch(w, c, atOnce); job.rows == nil {
 		job.multiplied = p.multiplied(b, i, w)
-	}
-	switch {
-	case job.rows != nil || w == rowsFirst:
-		job.own = (c + 1) * k.size()
-	case w == inPlaces:
-		job.own = k.p + k.places*(k.p+k.places+2*c)
-	default:
-		job.own = c * k.p * atOnce
+	} else {
+		job.own = k.scratch(rowsFirst, c, atOnce)
 	}
 	threads := min(kernel.Threads(), b.count) // the products of one example are shared out themselves
 	job.scratch = b.take(threads * job.own)

@@ -137,25 +137,35 @@ func TestSubset(t *testing.T) {
 	}
 }
 
-// A posterior in full says before the first prediction how much memory predictions take, but for the few examples with little variance left.
+// A posterior says before the first prediction how much memory predictions take: with KFAC and the diagonal exactly, and in full in float64
+// but for the few examples with little variance left.
 func TestCompiledBytes(t *testing.T) {
-	everyMember([]int{3}, func(what string, o options, c int) {
-		if o.Structure != kindFull && o.Structure != kindLowRank {
-			return
-		}
-		p := problemFor(t, o, 19, tensor.Float64, 40, 8, c)
-		compiled, err := p.fit(t, o).Compile(gp.Request{Shape: p.probe.Shape()[1:], Size: 7})
+	check := func(what string, q *posterior, x *tensor.Dense) {
+		of, err := q.Compile(gp.Request{Shape: x.Shape()[1:], Size: x.Shape()[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := compiled.Bytes()
-		if err := compiled.Predict(t.Context(), p.probe.Float64s(), new(gp.Gaussian)); err != nil {
+		c, before := of.(*compiled), of.Bytes()
+		if err := c.Predict(t.Context(), graph.Floats(x), new(gp.Gaussian)); err != nil {
 			t.Fatal(err)
 		}
-		if after := compiled.Bytes(); after > before*5/4 {
-			t.Errorf("%s: %d bytes before the first prediction, %d after", what, before, after)
+		_, exact := q.predictor.(spectralPredictor)
+		taken := int64(8*c.s.double.size() + 4*c.s.single.size())
+		if after := c.Bytes(); c.s.float == tensor.Float64 && after > before*5/4 || exact && c.working != taken {
+			t.Errorf("%s: %d bytes before the first prediction, %d after; %d of scratch expected, %d taken", what, before, after, c.working, taken)
 		}
-	})
+	}
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		everyMember([]int{3}, func(what string, o options, c int) {
+			p := problemFor(t, o, 19, dt, 40, 8, c)
+			check(label(dt, ", ", what), p.fit(t, o), p.probe)
+		})
+		for _, s := range []structureKind{kindKFAC, kindDiagonal} {
+			o := options{Structure: s, PriorStd: 1, NoiseStd: 1}
+			p := images(t, o, dt, 10, 3)
+			check(label(dt, ", images, ", s), p.fit(t, o), p.probe)
+		}
+	}
 }
 
 // The memory that a structure needs does not depend on the number of examples, but

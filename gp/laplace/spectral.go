@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
 )
 
 // spectral is an H that is diagonal in a basis of outer products: for each block
@@ -156,6 +158,43 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 		}
 	}
 	return b.checkCovariance(cov)
+}
+
+// marginalBytes is the memory that marginals takes for so many examples.
+func (p spectralPredictor) marginalBytes(examples int) int64 {
+	numbers, c, threads := 0, p.outputs, min(kernel.Threads(), examples)
+	take := func(rows int, read, rotated bool, width int) { // of a factor, in float64 and in the basis
+		for _, taken := range []bool{read && p.float == tensor.Float32, rotated} {
+			if taken {
+				numbers += examples * rows * width
+			}
+		}
+	}
+	for _, g := range p.groups {
+		placed := p.blocks[g.blocks[0]].places > 1
+		if !placed {
+			numbers += examples * g.q // u
+			if g.d != p.unit {
+				take(c, true, true, g.q)
+			} else if p.basis[g.d] != nil {
+				numbers += c * c
+			}
+		}
+		for _, i := range g.blocks {
+			k := p.blocks[i]
+			w, _, _ := k.wayOf(c)
+			if k.tokens != nil {
+				take(1, true, false, k.tokens.Shape()[1])
+			} else if k.a != nil {
+				take(k.places, true, w != rowsFirst || !placed, k.p)
+			}
+			if placed {
+				take(c*k.places, true, w != rowsFirst, k.q)
+				numbers += k.size() + threads*k.scratch(w, c, k.atOnce(c))
+			}
+		}
+	}
+	return gp.Numbers(numbers)
 }
 
 // addUnitCovariances adds the covariances of a group g with unit cotangents, whose rows in the basis are the basis, to cov.

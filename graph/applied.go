@@ -22,7 +22,7 @@ type applied struct {
 	dt   tensor.Dtype   // of operands and result
 	salt int            // separates nodes that Gorgonia's 32-bit hash would merge
 	key  string         // of Op, which may take long to write
-	text []byte         // what is hashed, see setText
+	hash uint32         // of every attribute, see setHash
 }
 
 var (
@@ -112,29 +112,37 @@ func (o *applied) OverwritesInput() int { return -1 }
 // Key implements Op.
 func (o *applied) Key() string { return o.key }
 
-// setText writes every attribute to the text that is hashed.
-func (o *applied) setText() {
-	o.text = append(make([]byte, 0, 256), "valla "...)
-	for _, s := range []string{reflect.TypeOf(o.Op).String(), o.key, o.dt.String()} {
-		o.text = append(append(o.text, s...), ' ')
+// setHash hashes every attribute, with the shapes.
+func (o *applied) setHash() {
+	var short [256]byte // of most operations; append moves a longer text
+	text := append(short[:0], "valla "...)
+	for _, s := range [...]string{reflect.TypeOf(o.Op).String(), o.key, o.dt.String()} {
+		text = append(append(text, s...), ' ')
 	}
-	for _, s := range append(slices.Clip(o.in), o.out, tensor.Shape{o.salt}) {
-		for _, n := range s {
-			o.text = append(strconv.AppendInt(o.text, int64(n), 10), ' ')
-		}
-		o.text = append(o.text, ';')
+	for _, s := range o.in {
+		text = appendShape(text, s)
 	}
+	text = appendShape(appendShape(text, o.out), tensor.Shape{o.salt})
+	h := fnv.New32a()
+	h.Write(text) // of a hash.Hash: it returns no error
+	o.hash = h.Sum32()
 }
 
-// WriteHash implements gorgonia.Op; every attribute is written.
-func (o *applied) WriteHash(h hash.Hash) { h.Write(o.text) } // of a hash.Hash: it returns no error
+// appendShape writes the numbers of a shape.
+func appendShape(text []byte, s tensor.Shape) []byte {
+	for _, n := range s {
+		text = append(strconv.AppendInt(text, int64(n), 10), ' ')
+	}
+	return append(text, ';')
+}
+
+// WriteHash implements gorgonia.Op; every attribute counts.
+func (o *applied) WriteHash(h hash.Hash) {
+	h.Write([]byte{byte(o.hash), byte(o.hash >> 8), byte(o.hash >> 16), byte(o.hash >> 24)}) // of a hash.Hash: it returns no error
+}
 
 // Hashcode implements gorgonia.Op.
-func (o *applied) Hashcode() uint32 {
-	h := fnv.New32a()
-	o.WriteHash(h)
-	return h.Sum32()
-}
+func (o *applied) Hashcode() uint32 { return o.hash }
 
 // String implements fmt.Stringer.
 func (o *applied) String() string { return o.Key() }

@@ -100,15 +100,19 @@ func (b *Builder) usable(what string, nodes ...*Node) bool {
 func (b *Builder) add(o *applied, in []*Node) *Node {
 	for {
 		b.index.expect()
-		o.setText()
-		n := gorgonia.NewUniqueNode(gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithOp(o),
-			gorgonia.WithChildren(slices.Clone(in)), gorgonia.In(b.g), gorgonia.WithShape(o.out...))
-		if o.is(n.Op()) && slices.Equal(Children(n), in) {
+		o.setHash()
+		n := gorgonia.NewUniqueNode(gorgonia.WithOp(o), gorgonia.WithChildren(slices.Clone(in)), gorgonia.In(b.g),
+			hashed, gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithShape(o.out...))
+		if n.Op() == gorgonia.Op(o) || o.is(n.Op()) && slices.Equal(Children(n), in) {
 			return n
 		}
 		o.salt++
 	}
 }
+
+// hashed makes a node remember the hash of its operation and operands. The hash of the operation counts the type and the
+// shape, which Gorgonia would print once more.
+func hashed(n *Node) { n.Hashcode() }
 
 func unwrap(o gorgonia.Op) (Op, bool) {
 	own, ok := o.(*applied)

@@ -24,14 +24,21 @@ func (t *trial) checkpoints() error {
 	if err := t.resumes(r, "no checkpoint to resume from"); err != nil {
 		return err
 	}
-	if err := t.interrupt(filepath.Join(folder, "half")); err != nil {
+	half, other := filepath.Join(folder, "half"), filepath.Join(folder, "other")
+	if err := os.Mkdir(half, 0o755); err != nil {
 		return err
 	}
-	r.Checkpoint = filepath.Join(folder, "half")
+	r.Checkpoint = filepath.Join(half, "fit")
+	if err := t.interrupt(r.Checkpoint); err != nil {
+		return err
+	}
+	if err := os.CopyFS(other, os.DirFS(half)); err != nil {
+		return err
+	}
 	if err := t.resumes(r, "a checkpoint"); err != nil {
 		return err
 	}
-	return t.resumesOther(filepath.Join(folder, "other"))
+	return t.resumesOther(filepath.Join(other, "fit"))
 }
 
 // resumes fits, and compares with the first fit.
@@ -60,9 +67,6 @@ func (t *trial) interrupt(path string) error {
 
 // resumesOther: a fit with another seed refuses the checkpoint at path, or ignores it.
 func (t *trial) resumesOther(path string) error {
-	if err := t.interrupt(path); err != nil {
-		return err
-	}
 	r := gp.Run{Seed: seed + 1}
 	fresh, err := fit(t.ctx, t.make(), t.Problem.Problem, r)
 	if err != nil {

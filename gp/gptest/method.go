@@ -181,7 +181,7 @@ var promises = []promise{
 	{name: "nothing else changes", model: true, check: (*trial).unchanged},
 	{name: "record", model: true, check: (*trial).record},
 	{name: "progress", check: (*trial).progress},
-	{name: "same seed", check: (*trial).sameSeed},
+	{name: "same seed", thorough: true, check: (*trial).sameSeed},
 	{name: "recorded settings", check: (*trial).sameSettings},
 	{name: "restored", model: true, check: (*trial).restored},
 	{name: "spoiled arrays", thorough: true, check: (*trial).spoiledArrays},

@@ -51,6 +51,13 @@ func TestMethodFlaws(t *testing.T) {
 	}
 }
 
+// TestRandomFit: a fit that the seed does not determine breaks the promise of the recorded settings too, which all problems check.
+func TestRandomFit(t *testing.T) {
+	if newToyTrial(t, "random").sameSettings() == nil {
+		t.Error("a random fit gives the same bits with the recorded settings")
+	}
+}
+
 // newToyTrial is a trial on the first problem, which has one output.
 func newToyTrial(t *testing.T, flaw string) *trial { return toyTrialOn(t, flaw, 0) }
 

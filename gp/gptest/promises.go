@@ -155,13 +155,11 @@ func (t *trial) progress() error {
 	return nil
 }
 
-// sameSeed: the same seed gives the same bits. Another seed gives a posterior, too.
+// sameSeed: the same seed gives the same bits. Another seed gives a posterior, too. Of other problems sameSettings fits again with
+// the same seed.
 func (t *trial) sameSeed() error {
 	if err := t.sameAs(t.make(), "the same seed"); err != nil {
 		return err
-	}
-	if !t.thorough() {
-		return nil
 	}
 	f, err := fit(t.ctx, t.make(), t.Problem.Problem, gp.Run{Seed: seed + 1})
 	if err == nil {

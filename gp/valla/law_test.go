@@ -78,7 +78,7 @@ func TestHeavyTails(t *testing.T) {
 	net, draw := heavyTails(t, 300, 5)
 	rows, held := draw(300), draw(100)
 	for _, alpha := range []float64{0, 1} {
-		for _, start := range []float64{spread / 100, spread, 100 * spread} {
+		for _, start := range []float64{spread / 100, 100 * spread} {
 			p := gp.Problem{Net: net, Train: rows, Validation: &held, Likelihood: student(start)}
 			f := fit(t, Settings{Inducing: 10, Alpha: &alpha, Iterations: 600, BatchSize: 40, KeepLast: true}, p, gp.Run{})
 			h := f.Record.Result.History

@@ -171,7 +171,7 @@ func (v *version) prediction(row labelled) (by *outcomes, k kept, known bool) {
 func (o *outcomes) prediction(row labelled) (k kept, ok, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	k, ok = o.recent.byID[row.id]
+	k, ok = o.recent.of(row.id)
 	return k, ok, o.known[row]
 }
 

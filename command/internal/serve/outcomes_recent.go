@@ -1,18 +1,18 @@
 package serve
 
 import (
-	"slices"
+	"container/list"
 
 	"github.com/go-valla/valla"
 )
 
 // recent are the predictions of the last requests, which wait for their labels.
 type recent struct {
-	most   int             // most rows
-	byID   map[string]kept // predictions of requests by their ids
-	order  []string        // ids, the oldest first
-	rows   int             // rows of all
-	inputs int             // numbers of all inputs
+	most   int                      // most rows
+	byID   map[string]*list.Element // elements of order by the ids of their requests
+	order  *list.List               // elements of the type waiting, the oldest first
+	rows   int                      // rows of all
+	inputs int                      // numbers of all inputs
 }
 
 // kept is the prediction of a request.
@@ -21,34 +21,43 @@ type kept struct {
 	x []float64        // inputs of the rows [n,D]
 }
 
+// waiting is the prediction of a request with its id.
+type waiting struct {
+	kept
+	id string
+}
+
 // mostInputs is the largest number of inputs of all predictions that wait, 128 MiB.
 const mostInputs = 16 << 20
 
-func newRecent(most int) recent { return recent{most: most, byID: map[string]kept{}} }
+func newRecent(most int) recent {
+	return recent{most: most, byID: map[string]*list.Element{}, order: list.New()}
+}
 
 // add keeps the predictions of a request until its labels come. The oldest ones go if there are too many.
 func (r *recent) add(id string, k kept) {
 	r.remove(id)
-	r.byID[id], r.order = k, append(r.order, id)
+	r.byID[id] = r.order.PushBack(waiting{k, id})
 	r.rows, r.inputs = r.rows+k.p.N(), r.inputs+len(k.x)
-	for (r.rows > r.most || r.inputs > mostInputs) && len(r.order) > 1 {
-		oldest := r.order[0]
-		r.order = r.order[1:]
-		r.drop(oldest)
+	for (r.rows > r.most || r.inputs > mostInputs) && r.order.Len() > 1 {
+		r.remove(r.order.Front().Value.(waiting).id)
 	}
+}
+
+// of returns the predictions of a request, if there are some.
+func (r *recent) of(id string) (k kept, ok bool) {
+	e, ok := r.byID[id]
+	if ok {
+		k = e.Value.(waiting).kept
+	}
+	return k, ok
 }
 
 // remove forgets the predictions of a request, if there are some.
 func (r *recent) remove(id string) {
-	if _, ok := r.byID[id]; ok {
-		r.drop(id)
-		r.order = slices.DeleteFunc(r.order, func(other string) bool { return other == id })
+	if e, ok := r.byID[id]; ok {
+		k := r.order.Remove(e).(waiting)
+		r.rows, r.inputs = r.rows-k.p.N(), r.inputs-len(k.x)
+		delete(r.byID, id)
 	}
-}
-
-// drop takes the predictions of a request, which is not in the order any more, out.
-func (r *recent) drop(id string) {
-	k := r.byID[id]
-	r.rows, r.inputs = r.rows-k.p.N(), r.inputs-len(k.x)
-	delete(r.byID, id)
 }

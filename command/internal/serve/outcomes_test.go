@@ -254,12 +254,34 @@ func TestRecent(t *testing.T) {
 		rows int
 		want string
 	}{{"a", 4, 4, "a"}, {"b", 4, 8, "a b"}, {"a", 2, 6, "b a"}, {"c", 5, 7, "a c"}, {"d", 20, 20, "d"}} {
-		if r.add(c.id, of(c.n)); r.rows != c.rows || r.inputs != 2*c.rows || strings.Join(r.order, " ") != c.want || len(r.byID) != len(r.order) {
-			t.Errorf("after %q: %d rows, %d inputs, %q", c.id, r.rows, r.inputs, r.order)
+		r.add(c.id, of(c.n))
+		var ids []string
+		for e := r.order.Front(); e != nil; e = e.Next() {
+			ids = append(ids, e.Value.(waiting).id)
+		}
+		if r.rows != c.rows || r.inputs != 2*c.rows || strings.Join(ids, " ") != c.want || len(r.byID) != len(ids) {
+			t.Errorf("after %q: %d rows, %d inputs, %q", c.id, r.rows, r.inputs, ids)
 		}
 	}
-	if r.remove("d"); r.rows != 0 || r.inputs != 0 || len(r.order) != 0 {
+	if r.remove("d"); r.rows != 0 || r.inputs != 0 || r.order.Len() != 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestForget: predictions whose labels leave the file are soon forgotten, also where many others wait, because no row is predicted
+// meanwhile.
+func TestForget(t *testing.T) {
+	const n = 60_000
+	o := &outcomes{recent: newRecent(n), known: map[labelled]bool{}}
+	for i := range n {
+		id := fmt.Sprintf("request %08d", i)
+		o.keep(id, kept{valla.Prediction{Targets: []string{"y"}, Mean: []float64{1}}, []float64{1, 2}})
+		o.labelled = append(o.labelled, labelled{id: id})
+	}
+	begin := time.Now()
+	o.forget(n)
+	if took := time.Since(begin); o.recent.rows != 0 || took > 2*time.Second {
+		t.Errorf("%d of %d rows are left after %v", o.recent.rows, n, took)
 	}
 }
 

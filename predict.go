@@ -2,6 +2,7 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -65,6 +66,9 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 		}
 		return nil
 	})
+	if rows := (*gp.RowsError)(nil); errors.As(err, &rows) {
+		rows.First += first
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -248,6 +249,29 @@ func TestPredictErrors(t *testing.T) {
 	m.Net.Params()[2].Set(1, math.MaxFloat64)
 	_, err = m.MAP().Predict(t.Context(), denseOf([]float64{50, 2}, 1, 2), PredictOptions{})
 	oneLine(t, err, "predict: row 0", `target "y"`)
+}
+
+// TestRowsOfErrors: an error that the network finds names rows of the whole set, of which the inputs may be a part.
+func TestRowsOfErrors(t *testing.T) {
+	net := filepath.Join("layers", "onnx", "testdata", "gallery", "embeddings.onnx")
+	form, err := Network{Form: net}.Describe(nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, features := InputNames(form)
+	of := func(n int) *data.Set {
+		return &data.Set{Features: features, Targets: []string{"y"}, X: denseOf(make([]float64, 6*n), n, 6), Y: denseOf(make([]float64, n), n, 1)}
+	}
+	m, err := FromWeights(t.Context(), net, of(20), WeightOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := of(1500).X
+	x.Float64s()[6*1400+4] = 1e6 // there are fewer days
+	for first, want := range map[int]string{0: "in the rows from 1344 on: ", 10_000: "in the rows from 11344 on: "} {
+		_, err = m.Predict(t.Context(), x, PredictOptions{First: first})
+		oneLine(t, err, "predict: "+want, "1e+06")
+	}
 }
 
 // TestOnRows: a prediction of many rows reports parts of the rows.

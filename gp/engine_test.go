@@ -182,8 +182,14 @@ func TestEngineErrors(t *testing.T) {
 			t.Errorf("%s: no error", what)
 		}
 	}
+	all := tensor.New(tensor.WithShape(300, 2), tensor.WithBacking(x))
+	for rows, want := range map[int]string{300: "in the rows from 192 on: a zero", 150: "in the rows from 150 on: a zero", 130: "in the rows from 194 on: a zero"} {
+		if err := e.Each(t.Context(), all, rows, func(int, Gaussian) error { return nil }); err == nil || err.Error() != want {
+			t.Errorf("parts of %d rows: error %v, expected %q", rows, err, want)
+		}
+	}
 	failed := errors.New("failed")
-	all := tensor.New(tensor.WithShape(300, 2), tensor.WithBacking(column(600)))
+	all = tensor.New(tensor.WithShape(300, 2), tensor.WithBacking(column(600)))
 	if err := e.Each(t.Context(), all, 100, func(int, Gaussian) error { return failed }); err != failed {
 		t.Errorf("error %v", err)
 	}

@@ -2,6 +2,7 @@ package gp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -70,14 +71,41 @@ func (j *pieces) Run(part, _ int) { j.piece(j.of, part*j.of.size, j.of.size) }
 func (j *pieces) piece(q *pool, first, n int) {
 	part, w := j.g.Rows(first, n), j.e.width
 	err := j.e.with(j.ctx, q, j.x[first*w:(first+n)*w], &part)
-	if err != nil && first > 0 && j.ctx.Err() == nil {
-		err = fmt.Errorf("in the rows from %d on: %w", first, err)
-	}
+	err = rowsFrom(j.ctx, first, err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err == nil {
 		j.err = err
 	}
+}
+
+// RowsError says that predictions at inputs from number First on have failed.
+type RowsError struct {
+	First int   // number of the first of the inputs, counting from 0
+	Err   error // what is wrong
+}
+
+// Error implements error.
+func (e *RowsError) Error() string {
+	if e.First == 0 {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("in the rows from %d on: %v", e.First, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RowsError) Unwrap() error { return e.Err }
+
+// rowsFrom returns an error of predictions at some of the inputs, from number first on, as an error of predictions at all inputs. The
+// end of ctx is not due to inputs.
+func rowsFrom(ctx context.Context, first int, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if e := (*RowsError)(nil); errors.As(err, &e) {
+		first, err = first+e.First, e.Err
+	}
+	return &RowsError{first, err}
 }
 
 // with predicts by a Compiled of q, which is large enough.

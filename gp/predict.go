@@ -79,7 +79,7 @@ func (e *Engine) Each(ctx context.Context, x *tensor.Dense, rows int, f func(fir
 		count := min(rows, n-first)
 		in = in[:count*e.width]
 		dense.Copy(in, x, first*e.width)
-		err := e.Predict(ctx, in, &g)
+		err := rowsFrom(ctx, first, e.Predict(ctx, in, &g))
 		if err == nil {
 			err = f(first, g)
 		}

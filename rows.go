@@ -20,6 +20,7 @@ type Rows struct {
 	About int64      // number of rows in all, approximately; 0 if it is not known
 	ID    []string   // columns of the file that name the rows, see [data.Encoding]
 	IDs   [][]string // cells of these columns in the last batch, for each column
+	First int        // number of the first row in the file, of which the rows are a part; see [data.Stream]
 	Read  int        // number of rows read so far
 
 	m        *Model         // reads the columns that it needs
@@ -41,7 +42,7 @@ func (m *Model) Open(r data.TableReader, part data.Part, targets bool) (*Rows, e
 	if err != nil {
 		return nil, err
 	}
-	rows := &Rows{Path: s.Path, About: s.Rows, m: m, stream: s, lacking: map[string]int{}}
+	rows := &Rows{Path: s.Path, About: s.Rows, First: s.First, m: m, stream: s, lacking: map[string]int{}}
 	if err := rows.choose(targets); err != nil {
 		s.Close()
 		return nil, err

@@ -48,13 +48,15 @@ func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 	if i.paths, i.classes, err = imagePaths(path); err != nil {
 		return nil, err
 	}
+	first := 0
 	if part != nil {
 		if err := part.within(int64(len(i.paths))); err != nil {
 			return nil, err
 		}
-		i.skip(int(part.From), int(part.To))
+		first = int(part.From)
+		i.skip(first, int(part.To))
 	}
-	s := &Stream{Path: path, Images: true, Rows: int64(len(i.paths)), inputBytes: int64(i.size()), source: i}
+	s := &Stream{Path: path, Images: true, Rows: int64(len(i.paths)), First: first, inputBytes: int64(i.size()), source: i}
 	if i.classes != nil {
 		s.Columns = []string{"class"}
 	}

@@ -267,7 +267,7 @@ func (p *parquetRows) narrow(s *Stream, of Part) error {
 	for _, g := range groups[:of.From] {
 		p.row += int(g.NumRows())
 	}
-	s.base, s.Rows = p.row, 0
+	s.First, s.Rows = p.row, 0
 	for _, g := range groups[of.From:of.To] {
 		s.Rows += max(0, g.NumRows())
 	}

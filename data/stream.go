@@ -27,13 +27,13 @@ type Stream struct {
 	Columns []string // of the file
 	Images  bool     // says that the inputs are no columns, see [Table]
 	Rows    int64    // about how many there are; 0 if that is not known
+	First   int      // rows of the file before the part; 0 for a part of a text, whose Path has its first byte
 
 	source source          // gives the rows
 	use    []used          // the columns that are read
 	noted  map[string]bool // the notes that a batch has given
 	lines  bool            // says that the file is text
 	part   bool            // says that it is a Part, which may have no rows
-	base   int             // rows of a Parquet file before the part
 	read   int             // rows so far
 	limit  int64           // of memory for a batch; 0 means what the machine has left
 
@@ -199,7 +199,7 @@ func (b *batch) table() (*Table, error) {
 			}
 		}
 	}
-	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.base + b.read - b.n}
+	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.First + b.read - b.n}
 	for j, u := range b.use {
 		t.Columns = append(t.Columns, u.name)
 		if b.words[j] != nil {

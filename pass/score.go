@@ -32,8 +32,8 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 		}
 	}
 	n, medians := int64(0), 0
-	err = listing.Batches(ctx, rows, func(_ int, set *data.Set) error {
-		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.Link, First: int(n)})
+	err = listing.Batches(ctx, rows, func(first int, set *data.Set) error {
+		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.Link, First: first})
 		if err != nil {
 			return err
 		}

@@ -9,12 +9,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 )
 
 // openRows returns the rows of a file with n lines, as a network of one input takes them.
 func openRows(t *testing.T, n int) *valla.Rows {
+	t.Helper()
+	m, path := lines(t, n)
+	return partOf(t, m, data.Part{Path: path})
+}
+
+// partOf returns the rows of a part of a file.
+func partOf(t *testing.T, m *valla.Model, part data.Part) *valla.Rows {
+	t.Helper()
+	rows, err := m.Open(data.TableReader{}, part, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rows.Close)
+	return rows
+}
+
+// lines returns the path of a file with n lines, and a network of one input that reads the file.
+func lines(t *testing.T, n int) (*valla.Model, string) {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("x,y\n")
@@ -37,12 +57,7 @@ func openRows(t *testing.T, n int) *valla.Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := m.Open(data.TableReader{}, data.Part{Path: path}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rows.Close)
-	return rows
+	return m, path
 }
 
 // TestBatches: the batches have all rows in order, and each batch comes with the number of rows before it.
@@ -80,5 +95,22 @@ func TestBatchesEnd(t *testing.T) {
 	err := Batches(ctx, openRows(t, 15_000), func(int, *data.Set) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a reading that was ended returns %v", err)
+	}
+}
+
+// TestBatchesOfGroups: an error in row groups of a Parquet file names the row of the file.
+func TestBatchesOfGroups(t *testing.T) {
+	type row struct {
+		X float64 `parquet:"x"`
+	}
+	path := filepath.Join(t.TempDir(), "rows.parquet")
+	if err := parquet.WriteFile(path, make([]row, 50), parquet.MaxRowsPerRowGroup(20)); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := lines(t, 10)
+	rows := partOf(t, m, data.Part{Path: path, Unit: "groups", From: 1, To: 3})
+	err := Batches(t.Context(), rows, func(int, *data.Set) error { return errors.New("bad row") })
+	if err == nil || !strings.HasSuffix(err.Error(), "rows.parquet: rows from 20 on: bad row") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 }
 
 func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
-	if err := c.complete(); err != nil {
+	if err := cmp.Or(c.checkOutcomes(cmd), c.complete()); err != nil {
 		return err
 	}
 	if err := c.logTo(cmd.ErrOrStderr()); err != nil {
@@ -231,6 +232,19 @@ func (c *serveCommand) complete() error {
 	return nil
 }
 
+// checkOutcomes returns an error if flags about labels are given without the folder, or with a level that is none.
+func (c *serveCommand) checkOutcomes(cmd *cobra.Command) error {
+	for _, name := range []string{"outcome-level", "outcome-rows"} {
+		if c.o.Outcomes == "" && cmd.Flags().Changed(name) {
+			return settings.Errorf("--%s goes with --outcomes", name)
+		}
+	}
+	if !(c.o.OutcomeLevel > 0 && c.o.OutcomeLevel < 1) {
+		return settings.Errorf("--outcome-level %g, expected a probability above 0 and below 1", c.o.OutcomeLevel)
+	}
+	return nil
+}
+
 // checkLimits checks the flags that are numbers and durations.
 func (c *serveCommand) checkLimits() error {
 	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "outcome-rows": int64(c.o.OutcomeRows)} {
@@ -240,6 +254,9 @@ func (c *serveCommand) checkLimits() error {
 	}
 	if c.o.Queue > mostQueue {
 		return settings.Errorf("--queue %d, expected at most %d", c.o.Queue, mostQueue)
+	}
+	if c.o.Reload == 0 {
+		return settings.Errorf("--reload 0, expected a time above 0, or below 0 for never")
 	}
 	if c.o.BatchDelay < 0 || c.grace < 0 || c.patience < 0 {
 		return settings.Errorf("--batch-delay %v, --grace %v, --patience %v, expected none below 0", c.o.BatchDelay, c.grace, c.patience)

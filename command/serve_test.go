@@ -139,6 +139,10 @@ func TestServeCommand(t *testing.T) {
 	}
 	fails(t, dir, 2, "no --model", "serve")
 	fails(t, dir, 2, "--queue 0", "serve", "--model", "houses.valla", "--queue", "0")
+	fails(t, dir, 2, "--reload 0", "serve", "--model", "houses.valla", "--reload", "0s")
+	fails(t, dir, 2, "--outcome-level 0, expected a probability above 0 and below 1", "serve", "--model", "houses.valla", "--outcomes", ".", "--outcome-level", "0")
+	fails(t, dir, 2, "--outcome-level goes with --outcomes", "serve", "--model", "houses.valla", "--outcome-level", "0.9")
+	fails(t, dir, 2, "--outcome-rows goes with --outcomes", "serve", "--model", "houses.valla", "--outcome-rows", "9")
 	fails(t, dir, 2, "--log", "serve", "--model", "houses.valla", "--log", "xml")
 	fails(t, dir, 2, "expected both or neither", "serve", "--model", "houses.valla", "--tls-cert", "x")
 	fails(t, dir, 1, "no such file", "serve", "--model", "none.valla", "--listen", "127.0.0.1:0")

@@ -179,7 +179,7 @@ func (r TableReader) openBytes(p Part) (*Stream, error) {
 	}
 	s.Rows = s.Rows * (p.To - p.From) / max(1, content.Size())
 	if p.From > 0 {
-		s.Path = fmt.Sprintf("%s, after byte %d", p.Path, p.From)
+		s.Path = fmt.Sprintf("%s (lines after byte %d)", p.Path, p.From)
 	}
 	s.source.(*lineRows).path = s.Path
 	return s, nil

@@ -89,7 +89,7 @@ func TestAnyCutsOfText(t *testing.T) {
 	})
 }
 
-// A part has the columns of the file, also if the rows of the part look like other columns.
+// A part has the columns of the file, also if the rows of the part look like other columns. An error counts the lines of the part.
 func TestPartHasTheFilesColumns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("a;b\n1;x\n2;y\nthree;z\n4;u\n"), 0o644); err != nil {
@@ -102,7 +102,11 @@ func TestPartHasTheFilesColumns(t *testing.T) {
 	defer s.Close()
 	b, err := s.Next(10)
 	if err != nil || !slices.Equal(s.Columns, []string{"a", "b"}) || b.N() != 1 || b.Texts(0)[0] != "three" {
-		t.Errorf("columns %q, %d rows, error %v", s.Columns, b.N(), err)
+		t.Fatalf("columns %q, %d rows, error %v", s.Columns, b.N(), err)
+	}
+	const want = `t.csv (lines after byte 9):1: column "a": expected a number, found "three"`
+	if _, err := b.Numbers([]int{0}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v, expected %q", err, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -67,7 +68,13 @@ func (s *Server) interceptStream(i any, stream grpc.ServerStream, info *grpc.Str
 	return s.guard(stream.Context(), info.FullMethod, func() error { return next(i, stream) })
 }
 
-// guard refuses requests without a token, except requests for the health, and turns errors into
+// logged is an error that the log has already.
+type logged struct{ error }
+
+// Unwrap returns the error.
+func (l logged) Unwrap() error { return l.error }
+
+// guard refuses requests without a token, except requests for the health, logs refusals, and turns errors into
 // errors of gRPC. As in net/http, a panic ends one request and not the server.
 func (s *Server) guard(ctx context.Context, method string, next func() error) (err error) {
 	defer func() {
@@ -83,6 +90,9 @@ func (s *Server) guard(ctx context.Context, method string, next func() error) (e
 	}
 	if err != nil {
 		number, message := statusOf(err)
+		if !errors.As(err, new(logged)) {
+			s.o.Log.Info("refused", "id", header(ctx, "x-request-id"), "method", method, "status", number, "from", clientOf(ctx), "error", message)
+		}
 		return status.Error(codesOf[number], message)
 	}
 	return nil
@@ -92,6 +102,14 @@ func (s *Server) guard(ctx context.Context, method string, next func() error) (e
 func header(ctx context.Context, name string) string {
 	for _, v := range metadata.ValueFromIncomingContext(ctx, name) {
 		return v
+	}
+	return ""
+}
+
+// clientOf returns the address of a client, or "" where it is not known.
+func clientOf(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok {
+		return p.Addr.String()
 	}
 	return ""
 }
@@ -171,9 +189,7 @@ func (i *inference) answer(ctx context.Context, q *request, r *oip.ModelInferReq
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := peer.FromContext(ctx); ok {
-		q.from = p.Addr.String()
-	}
+	q.from = clientOf(ctx)
 	trace := propagation.MapCarrier{}
 	for _, name := range propagator.Fields() {
 		trace[name] = header(ctx, name)
@@ -191,6 +207,9 @@ func (i *inference) answer(ctx context.Context, q *request, r *oip.ModelInferReq
 			return err
 		})
 	})
+	if err != nil {
+		err = logged{err}
+	}
 	return out, err
 }
 

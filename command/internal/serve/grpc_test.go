@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/binary"
+	"log/slog"
 	"math"
 	"net"
 	"strings"
@@ -92,13 +93,43 @@ func (r *running) metricsOf() string {
 	return string(body)
 }
 
-// TestGRPCRefusals: each error has a code, and the sentence of REST.
+// lines is a log.
+type lines chan string
+
+// Write implements io.Writer.
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// failed returns the next line with an error, which may come after the answer.
+func (l lines) failed(t *testing.T) string {
+	t.Helper()
+	for end := time.After(10 * time.Second); ; {
+		select {
+		case line := <-l:
+			if strings.Contains(line, "error=") {
+				return line
+			}
+		case <-end:
+			t.Fatal("no line of the log")
+		}
+	}
+}
+
+// TestGRPCRefusals: each error has a code, the sentence of REST and a line of the log.
 func TestGRPCRefusals(t *testing.T) {
-	r := start(t, func(o *Options) { o.Tokens, o.MaxRows, o.MaxBytes = []string{"secret"}, 3, 2000 }, "numbers")
+	log := make(lines, 100)
+	r := start(t, func(o *Options) {
+		o.Tokens, o.MaxRows, o.MaxBytes, o.Log = []string{"secret"}, 3, 2000, slog.New(slog.NewTextHandler(log, nil))
+	}, "numbers")
 	c := r.dialed()
 	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer secret")
 	refused := func(code codes.Code, want string, err error) {
 		t.Helper()
+		if line := log.failed(t); !strings.Contains(strings.ReplaceAll(line, `\`, ""), want) {
+			t.Errorf("log %s, expected %q", line, want)
+		}
 		if s := status.Convert(err); s.Code() != code || !strings.Contains(s.Message(), want) {
 			t.Errorf("error %v, expected %v with %q", err, code, want)
 		}
@@ -139,6 +170,9 @@ func TestGRPCRefusals(t *testing.T) {
 	v.queue.jobs = make(chan *job)
 	r.Server.draining.Store(true)
 	refused(codes.Unavailable, "the server is shutting down", infer(known, "numbers", fp64("a", 1), fp64("b", 1)))
+	if len(log) > 0 {
+		t.Errorf("a further line: %s", <-log)
+	}
 }
 
 // TestGRPCEnd: a server that is told to end lets go of its clients of gRPC.

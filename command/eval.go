@@ -218,7 +218,7 @@ func (e evaluation) text() string {
 	for i, name := range e.methods {
 		row := table.Row{name}
 		for _, s := range e.scores[i].List {
-			row = append(row, fmt.Sprintf("%.4f", s.Value))
+			row = append(row, assess.ScoreText(s.Value))
 			if s.Name == "NLL" {
 				row = append(row, fmt.Sprintf("%.2g", s.StandardError))
 			}

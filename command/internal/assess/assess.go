@@ -237,7 +237,7 @@ func scores(list []candidate) Table {
 		var column []float64 // numbers as the table shows them
 		for i, c := range list {
 			own := c.scores.List[k]
-			text := fmt.Sprintf("%.4f", own.Value)
+			text := ScoreText(own.Value)
 			v, _ := strconv.ParseFloat(text, 64) // the text is a number
 			if own.StandardError > 0 {
 				text += fmt.Sprintf(" ± %.2g", own.StandardError)
@@ -254,6 +254,14 @@ func scores(list []candidate) Table {
 		}
 	}
 	return t
+}
+
+// ScoreText returns the text of a score: four digits after the point, or the text of number where these are few or very many.
+func ScoreText(v float64) string {
+	if a := math.Abs(v); a == 0 || a >= 0.01 && a < 1e9 {
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	}
+	return number(v)
 }
 
 // number returns the text of a number with four significant digits, or all digits before the point.

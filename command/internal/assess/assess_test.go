@@ -299,6 +299,16 @@ func TestNumber(t *testing.T) {
 	}
 }
 
+// TestScoreText: scores in any unit of the target keep digits that tell them apart.
+func TestScoreText(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.0000", 3.45678: "3.4568", 0.0312345: "0.0312", -20.51234: "-20.5123", 0.00312345: "0.003123", 3.3e-10: "3.3e-10",
+		330366698121.124: "3.304e+11", math.Inf(1): "+Inf"} {
+		if got := ScoreText(v); got != want {
+			t.Errorf("%g is %s, want %s", v, got, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	m, set := model(t, []string{"y"}, 0), sample(30, 2, []string{"y"}, 0)
 	if _, err := New(t.Context(), m, set, Options{Level: 1}); !errors.Is(err, settings.ErrSetting) {

@@ -96,7 +96,7 @@ func acquired(chosen []gp.Choice, ids []listing.Column) *listing.Predictions {
 	}
 	p := &listing.Predictions{Rows: len(chosen), Columns: []listing.Column{number}}
 	for _, id := range ids {
-		of := listing.Column{Name: id.Name}
+		of := listing.Column{Name: id.Name, ID: true}
 		for _, row := range chosen {
 			of.Texts = append(of.Texts, id.Texts[row.Row])
 		}
@@ -126,13 +126,12 @@ func (c *acquireCommand) write(stdout io.Writer, p *listing.Predictions) error {
 // acquiredLists are the columns of acquired for --json.
 func acquiredLists(p *listing.Predictions) []map[string]any {
 	list := make([]map[string]any, p.Rows)
-	last := len(p.Columns) - 1
+	names, last := listing.Names(p.Columns), len(p.Columns)-1
 	for i := range list {
-		list[i] = map[string]any{}
-		for _, id := range p.Columns[1:last] {
-			list[i][id.Name] = id.Texts[i]
+		list[i] = map[string]any{"row": json.Number(p.Columns[0].Texts[i]), "score": p.Columns[last].Values[i]}
+		for k := 1; k < last; k++ {
+			list[i][names[k]] = p.Columns[k].Texts[i]
 		}
-		list[i]["row"], list[i]["score"] = json.Number(p.Columns[0].Texts[i]), p.Columns[last].Values[i] // also where an ID has such a name
 	}
 	return list
 }

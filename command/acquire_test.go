@@ -60,8 +60,17 @@ func TestAcquire(t *testing.T) {
 	}
 	must(t, dir, "train", "ids.csv", "--target", "y", "--id", "row", "--hidden", "3", "--iterations", "10", "--out", "ids.valla")
 	must(t, dir, "fit", "ids.csv", "--model", "ids.valla", "--method", "lla", "--weights", "last-layer", "--out", "named.valla")
-	if err := json.Unmarshal([]byte(must(t, dir, "acquire", "ids.csv", "--model", "named.valla", "--json")), &doc); err != nil || doc.Rows[0].Row < 1 {
-		t.Errorf("an ID called row: %+v, error %v", doc, err)
+	if text = must(t, dir, "acquire", "ids.csv", "--model", "named.valla"); !strings.HasPrefix(text, "row,id_row,score\n") {
+		t.Errorf("an ID called row: %q", text)
+	}
+	var named struct {
+		Rows []struct {
+			Row int
+			ID  string `json:"id_row"`
+		}
+	}
+	if err := json.Unmarshal([]byte(must(t, dir, "acquire", "ids.csv", "--model", "named.valla", "--json")), &named); err != nil || named.Rows[0].Row < 1 || named.Rows[0].ID != "r" {
+		t.Errorf("an ID called row: %+v, error %v", named, err)
 	}
 	fails(t, dir, 2, "expected at least one", with(args, "-n", "0")...)
 	fails(t, dir, 2, "a network without a posterior", "acquire", "test.csv", "--model", "map.valla")

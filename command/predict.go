@@ -240,24 +240,27 @@ func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *v
 	return listing.Of(p, listing.Options{Level: c.Level, Quantiles: c.Quantiles, Above: c.Above}, listing.IDs(rows)...)
 }
 
-// document returns the JSON document of r: the columns, and the probabilities of a row as one list.
-func document(r *listing.Predictions) map[string]any {
+// document returns the JSON document of r: the columns, the probabilities of a row as one list, and the file out, if there is one.
+func document(r *listing.Predictions, out string) map[string]any {
 	doc := maps.Clone(r.Head)
-	doc["targets"], doc["rows"] = r.Targets, r.Rows
-	for _, c := range r.Columns {
-		switch {
-		case r.Probs != nil && strings.HasPrefix(c.Name, "p_"):
-		case c.Texts != nil:
-			doc[c.Name] = c.Texts
-		default:
-			doc[c.Name] = listing.Numbers(c.Values)
-		}
+	if out != "" {
+		doc["out"] = out
 	}
+	doc["targets"], doc["rows"] = r.Targets, r.Rows
 	if r.Probs != nil {
 		doc["probs"] = r.Probs
 	}
 	if r.Samples != nil {
 		doc["samples"] = sampleLists(r)
+	}
+	names := listing.Names(r.Columns, slices.Collect(maps.Keys(doc))...)
+	for i, c := range r.Columns {
+		switch {
+		case c.Texts != nil:
+			doc[names[i]] = c.Texts
+		case r.Probs == nil || !strings.HasPrefix(c.Name, "p_"):
+			doc[names[i]] = listing.Numbers(c.Values)
+		}
 	}
 	return doc
 }
@@ -268,11 +271,7 @@ func (c *predictCommand) report(stdout io.Writer, r *listing.Predictions) error 
 		_, err := fmt.Fprintf(stdout, "wrote %d predictions of %s to %s\n", r.Rows, tablefile.Listed(r.Targets), c.out)
 		return err
 	}
-	doc := document(r)
-	if c.out != "" {
-		doc["out"] = c.out
-	}
-	return printJSON(stdout, doc)
+	return printJSON(stdout, document(r, c.out))
 }
 
 // writer returns the function that writes the format of the file of --out, which must be no file that the command reads.

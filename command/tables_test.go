@@ -234,6 +234,44 @@ func (c peopleTable) predicts(t *testing.T, text string) {
 }
 
 // What new rows have is taken as the training rows had it: by name, whatever else is there.
+// TestIDsNamedAsOutputs: columns that name the rows and have names of outputs are in the predictions, and so are the outputs.
+func TestIDsNamedAsOutputs(t *testing.T) {
+	dir := t.TempDir()
+	text := lines(40, "class,p_0,p_id,mean,sample_1,rows,x,y", func(i int) string {
+		return fmt.Sprintf("c%d,0%d,p%d,m%d,s%d,r%d,%d,%d", i, i, i, i, i, i, i%7, i%2)
+	})
+	if err := os.WriteFile(filepath.Join(dir, "t.csv"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags         []string
+		header, first string
+		lists         map[string]string // the first element of lists of the document
+	}{
+		{[]string{"--classes"}, "id_class,id_p_0,p_id,mean,sample_1,rows,class,p_0,p_1,sample_1_p_0", "c0,00,p0,m0,s0,r0,",
+			map[string]string{"id_class": "c0", "id_p_0": "00", "p_id": "p0", "mean": "m0", "sample_1": "s0", "id_rows": "r0"}},
+		{nil, "class,p_0,p_id,id_mean,id_sample_1,rows,mean,std,lower,upper,epistemic,aleatoric,sample_1", "c0,00,p0,m0,s0,r0,",
+			map[string]string{"class": "c0", "p_0": "00", "p_id": "p0", "id_mean": "m0", "sample_1": "s0", "id_rows": "r0"}},
+	} {
+		must(t, dir, slices.Concat(quickTrain, []string{"train", "t.csv", "--id", "class,p_0,p_id,mean,sample_1,rows", "--out", "map.valla"}, c.flags)...)
+		must(t, dir, "fit", "t.csv", "--model", "map.valla", "--method", "lla", "--weights", "last-layer", "--out", "m.valla")
+		args := []string{"predict", "t.csv", "--model", "m.valla", "--samples", "1"}
+		if text := must(t, dir, args...); !strings.HasPrefix(text, c.header) || !strings.Contains(text, "\n"+c.first) {
+			t.Errorf("%v: %.200s, want %s", c.flags, text, c.header)
+		}
+		var doc map[string]any
+		decode(t, must(t, dir, with(args, "--json")...), &doc)
+		for name, first := range c.lists {
+			if list, ok := doc[name].([]any); !ok || list[0] != first {
+				t.Errorf("%v: %s is %.80v, want a list from %s on", c.flags, name, doc[name], first)
+			}
+		}
+		if doc["rows"] != 40. {
+			t.Errorf("%v: %.80v rows, want 40", c.flags, doc["rows"])
+		}
+	}
+}
+
 func TestPredictOtherTables(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, text []byte) {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"gorgonia.org/tensor"
@@ -30,6 +31,7 @@ type Column struct {
 	Name   string    // name in the heading
 	Values []float64 // numbers [N]; nil for texts
 	Texts  []string  // texts [N]; nil for numbers
+	ID     bool      // the column names the rows
 }
 
 // Options say which columns predictions have.
@@ -114,10 +116,26 @@ func MedianNote(which string) string {
 	return fmt.Sprintf("The mean of %s predictions does not exist, or the last half per cent of the distribution makes it: their mean is the median, and their std is +Inf, in JSON null.", which)
 }
 
+// Names returns the names of columns in a file or document with further keys. An ID that has the name of
+// another column or of a key gets id_ in front, so that neither is lost.
+func Names(columns []Column, keys ...string) []string {
+	names := make([]string, len(columns), len(columns)+len(keys))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	all := append(names, keys...)
+	for i, c := range columns {
+		for c.ID && (slices.Contains(all[:i], all[i]) || slices.Contains(all[i+1:], all[i])) {
+			all[i] = "id_" + all[i]
+		}
+	}
+	return all[:len(columns)]
+}
+
 // IDs returns the columns that name the rows of the last batch.
 func IDs(rows *valla.Rows) (ids []Column) {
 	for k, name := range rows.ID {
-		c := Column{Name: name}
+		c := Column{Name: name, ID: true}
 		if k < len(rows.IDs) {
 			c.Texts = rows.IDs[k]
 		}
@@ -201,11 +219,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{to: w, csv: csv.NewWriter(w
 
 // Header writes the names of the columns of p.
 func (w *Writer) Header(p *Predictions) error {
-	var names []string
-	for _, c := range p.Columns {
-		names = append(names, c.Name)
-	}
-	if err := w.csv.Write(names); err != nil {
+	if err := w.csv.Write(Names(p.Columns)); err != nil {
 		return err
 	}
 	w.csv.Flush()

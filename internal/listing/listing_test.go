@@ -46,6 +46,14 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestNames: IDs alone change their names, and the new name is taken by no other column.
+func TestNames(t *testing.T) {
+	columns := []Column{{Name: "mean", ID: true}, {Name: "id_mean", ID: true}, {Name: "rows", ID: true}, {Name: "mean"}}
+	if got, want := Names(columns, "rows"), []string{"id_id_mean", "id_mean", "id_rows", "mean"}; !slices.Equal(got, want) {
+		t.Errorf("names %q, want %q", got, want)
+	}
+}
+
 // TestAdd takes one column of a matrix.
 func TestAdd(t *testing.T) {
 	p := &Predictions{Rows: 2}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -36,8 +37,8 @@ type Network struct {
 	// package outside this module needs layers.Register, so that a file can hold the model.
 	Own layers.Form
 
-	logits bool      // the network is a classifier, so that a Softmax at its end is left out
-	half   onnx.Half // of the outputs, where the others tell the scale of the noise
+	ends []string  // operators at the end that are left out, see linkEnds
+	half onnx.Half // of the outputs, where the others tell the scale of the noise
 }
 
 // dtypes are the element types by name.
@@ -146,9 +147,25 @@ func readForm(path string) ([]byte, error) {
 
 func isONNX(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".onnx") }
 
+// linkEnds returns the operators by which the observation model turns outputs into probabilities or counts. An ONNX model that
+// ends with one of them gives the outputs before it.
+func linkEnds(classes bool, s likelihood.Settings) []string {
+	if classes {
+		return []string{"Softmax", "Sigmoid"}
+	}
+	if s == nil {
+		return nil
+	}
+	l, err := s.Start(1, nil)
+	if err != nil {
+		return nil // the targets say what is wrong
+	}
+	return map[likelihood.Kind][]string{likelihood.Binary: {"Sigmoid"}, likelihood.Count: {"Exp"}}[l.Kind()]
+}
+
 // onnx reads the file that is the form.
 func (n Network) onnx() (*onnx.File, error) {
-	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits, Outputs: n.Output, Half: n.half})
+	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Ends: n.ends, Outputs: n.Output, Half: n.half})
 }
 
 // described reads the form from the file that describes it.

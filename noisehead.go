@@ -16,7 +16,7 @@ import (
 
 // Describe returns the form of the network that [FromWeights] reads from the ONNX model at path.
 func (o WeightOptions) Describe(path string) (layers.Form, error) {
-	o.Network.Form, o.Network.logits = path, o.Classes
+	o.Network.Form, o.Network.ends = path, linkEnds(o.Classes, o.Likelihood)
 	if err := o.checkNoiseHead(); err != nil {
 		return nil, inFile(path, err)
 	}

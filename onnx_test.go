@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,9 +10,11 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/onnxfile"
 
 	"gorgonia.org/tensor"
 )
@@ -58,6 +61,45 @@ func TestONNXModel(t *testing.T) {
 		}
 		if !slices.Contains(names, "net.4.weight") || !slices.Equal(graph.Floats(f.Net.Params()[0].Value), graph.Floats(m.Net.Params()[0].Value)) {
 			t.Errorf("parameters %q", names)
+		}
+	}
+}
+
+// TestONNXEnds: a file whose last operator is the one by which the observation model makes probabilities or counts of outputs
+// predicts as the file without this operator, in labels and counts as in classes.
+func TestONNXEnds(t *testing.T) {
+	for _, c := range []struct {
+		end, likelihood string // likelihood "" means classes
+	}{{"Sigmoid", ""}, {"Sigmoid", "bernoulli"}, {"Exp", "poisson"}, {"Exp", "negative-binomial"}} {
+		m := &onnxfile.Model{
+			Nodes: []onnxfile.Node{
+				{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"z"}},
+				{Op: c.end, Inputs: []string{"z"}, Outputs: []string{"y"}},
+			},
+			Arrays: []onnxfile.Array{onnxfile.Floats("w", []float64{2, -1}, 2, 1)},
+			Inputs: []onnxfile.Value{{Name: "x", Type: onnxfile.Double, Shape: []int{0, 2}}}, Outputs: []onnxfile.Value{{Name: "y", Type: onnxfile.Double, Shape: []int{0, 1}}},
+		}
+		files, _, err := m.Write(filepath.Join(t.TempDir(), "net.onnx"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := &data.Set{X: denseOf([]float64{1, 0, 0, 1, -1, 1, 1, 1}, 4, 2), Y: denseOf([]float64{1, 0, 0, 1}, 4, 1), Features: []string{"a", "b"}, Targets: []string{"y"}}
+		o := WeightOptions{Classes: c.likelihood == ""}
+		if !o.Classes {
+			if o.Likelihood, err = likelihood.Named(c.likelihood); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read, err := FromWeights(t.Context(), files[0], set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, z := range []float64{2, -1, -3, 1} {
+			want := math.Exp(z)
+			if c.end == "Sigmoid" {
+				want = 1 / (1 + math.Exp(-z))
+			}
+			near(t, c.end+" "+c.likelihood, predict(t, read, set.X).Mean[i], want, 1e-12)
 		}
 	}
 }

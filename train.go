@@ -194,7 +194,7 @@ func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, err
 // classes.
 func newModel(o TrainOptions, set, rows *data.Set) (*Model, error) {
 	m, n := &Model{}, o.Network
-	n.logits = o.Classes
+	n.ends = linkEnds(o.Classes, o.Likelihood)
 	var err error
 	if m.Task.Inputs, err = n.inputs(rows); err != nil {
 		return nil, err

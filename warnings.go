@@ -57,7 +57,7 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 			math.Sqrt(loss/c/spread))}, nil
 	} else if m.Task.Classifies() && loss > spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the frequency of each class: its NLL is %.3g instead of %.3g. "+
-			"It is hardly trained, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
+			"It is hardly trained, has the classes in another order than that of their sorted names, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
 	}
 	return nil, nil
 }

@@ -226,17 +226,15 @@ func (r *reader) outputs(g fields) error {
 	if split {
 		r.split()
 	}
-	if r.o.Logits {
-		r.logits()
-	}
+	r.leaveOut()
 	return nil
 }
 
-// logits leaves out a Softmax or Sigmoid at the end, which may be before nodes that change the shape alone.
-func (r *reader) logits() {
+// leaveOut leaves out an operator of Options.Ends at the end, which may be before nodes that change the shape alone.
+func (r *reader) leaveOut() {
 	n, ok := r.makes(r.Output, reshapes)
 	switch {
-	case !ok || n.Op != "Softmax" && n.Op != "Sigmoid" || len(n.Inputs) != 1:
+	case !ok || !slices.Contains(r.o.Ends, n.Op) || len(n.Inputs) != 1:
 	case n.Outputs[0] == r.Output:
 		r.Output = n.Inputs[0]
 	default:

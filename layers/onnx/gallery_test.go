@@ -14,7 +14,7 @@ import (
 
 // galleryOptions are the options of networks of the gallery that need some.
 var galleryOptions = map[string]Options{
-	"classes":  {Logits: true},
+	"classes":  {Ends: []string{"Softmax"}},
 	"variance": {Outputs: []string{"mean", "log_variance"}},
 }
 

@@ -174,19 +174,19 @@ func TestSettings(t *testing.T) {
 func TestOptions(t *testing.T) {
 	softmax := nodeProto("Softmax", []string{"z"}, []string{"y"})
 	model := modelOf(graphOf([]message{nodeProto("Add", []string{"x", "w"}, []string{"z"}), softmax}, halfW))
-	for _, o := range []Options{{Logits: true}, {Frozen: []string{"w*"}, Logits: true}, {}} {
+	for _, o := range []Options{{Ends: []string{"Softmax"}}, {Frozen: []string{"w*"}, Ends: []string{"Softmax"}}, {Ends: []string{"Sigmoid"}}, {}} {
 		f, err := decode(model, "", o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		g := f.Form.Layers[0].(Graph)
-		if (g.Output == "z") != o.Logits || g.Arrays[0].State != (o.Frozen != nil) {
+		if (g.Output == "z") != slices.Contains(o.Ends, "Softmax") || g.Arrays[0].State != (o.Frozen != nil) {
 			t.Errorf("%+v: %+v", o, g)
 		}
 	}
 	for squash, last := range map[string]string{"Sigmoid": "Squeeze", "Softmax": "Identity"} {
 		nodes := []message{nodeProto("Add", []string{"x", "w"}, []string{"z"}), nodeProto(squash, []string{"z"}, []string{"p"}), nodeProto(last, []string{"p"}, []string{"y"})}
-		f, err := decode(modelOf(graphOf(nodes, halfW)), "", Options{Logits: true})
+		f, err := decode(modelOf(graphOf(nodes, halfW)), "", Options{Ends: []string{"Softmax", "Sigmoid"}})
 		if err != nil || slices.ContainsFunc(f.Form.Layers[0].(Graph).Nodes, func(n Node) bool { return n.Op == squash }) {
 			t.Errorf("%s before %s: %+v, error %v", squash, last, f, err)
 		}

@@ -103,7 +103,7 @@ func some(t *rapid.T) *sample {
 	s.Fast = rapid.Bool().Draw(t, "fast")
 	s.Init = rapid.SampledFrom([]string{"", "kmeans++", "random-points"}).Draw(t, "init")
 	if given("names") {
-		s.Names = rapid.SliceOf(rapid.StringMatching(`[a-z0-9._-]+`)).Draw(t, "names value")
+		s.Names = rapid.SliceOf(rapid.StringMatching(`[a-z0-9._, "-]+`)).Draw(t, "names value")
 	}
 	if given("widths") {
 		s.Widths = rapid.SliceOf(rapid.IntRange(1, math.MaxInt)).Draw(t, "widths value")

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -41,14 +42,43 @@ func (f *Field) several(t reflect.Type, text string) (reflect.Value, error) {
 	if strings.TrimSpace(text) == "" {
 		return list, nil
 	}
-	for part := range strings.SplitSeq(text, ",") {
-		v, err := f.single(strings.TrimSpace(part))
+	parts, err := split(text)
+	if err != nil {
+		return list, err
+	}
+	for _, part := range parts {
+		v, err := f.single(part)
 		if err != nil {
 			return list, err
 		}
 		list = reflect.Append(list, v)
 	}
 	return list, nil
+}
+
+// split returns the elements of a list without the spaces around them. An element with commas stands in quotes, as a cell of CSV does.
+func split(text string) ([]string, error) {
+	parts := strings.Split(text, ",")
+	for i, part := range parts {
+		if parts[i] = strings.TrimSpace(part); strings.HasPrefix(parts[i], `"`) {
+			r := csv.NewReader(strings.NewReader(text))
+			r.TrimLeadingSpace, r.LazyQuotes = true, true
+			cells, err := r.ReadAll()
+			if err != nil || len(cells) != 1 {
+				return nil, fmt.Errorf("expected a list with commas, found %q", shorten(text))
+			}
+			return cells[0], nil
+		}
+	}
+	return parts, nil
+}
+
+// quoted returns an element of a list, in quotes if it needs them.
+func quoted(part string) string {
+	if strings.Contains(part, ",") || strings.HasPrefix(part, `"`) || strings.TrimSpace(part) != part {
+		return `"` + strings.ReplaceAll(part, `"`, `""`) + `"`
+	}
+	return part
 }
 
 // single returns the single value that text stands for.
@@ -109,7 +139,7 @@ func format(v reflect.Value) string {
 	case reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {
-			parts[i] = format(v.Index(i))
+			parts[i] = quoted(format(v.Index(i)))
 		}
 		return strings.Join(parts, ",")
 	case reflect.Float64:

@@ -15,10 +15,18 @@ import torch
 from torch import nn
 
 import valla
+from valla._program import flags
 
 from .cases import QUICK, rows, trained
 
 TEMPORARY = tempfile.gettempdir()
+
+
+class Flags(unittest.TestCase):
+    def test_lists(self):
+        """An element with commas stays one element."""
+        got = flags({"drop": ["price, net", 'size "x"', '"', " end"], "hidden": (3, 4)})
+        self.assertEqual(got, ['--drop="price, net",size "x",""""," end"', "--hidden=3,4"])
 
 
 class WrongUses(unittest.TestCase):

@@ -51,6 +51,13 @@ def refuse(name: str) -> NoReturn:
     raise Error(f"{name} is no option here: this package itself says what the program reads and writes")
 
 
+def _quoted(element: str) -> str:
+    """An element of a list, in quotes if it has commas, or spaces around it, or begins with a quote."""
+    if "," in element or element.startswith('"') or element != element.strip():
+        return '"' + element.replace('"', '""') + '"'
+    return element
+
+
 def flags(options: Mapping[str, Any], json_too: bool = False) -> List[str]:
     """Options of a user as flags: True is the flag alone, None leaves it out, and lists are joined by commas."""
     out = []
@@ -61,7 +68,7 @@ def flags(options: Mapping[str, Any], json_too: bool = False) -> List[str]:
         if flag[2:] in _OWN and not (json_too and name == "json"):
             refuse(name)
         if isinstance(value, (list, tuple)):
-            value = ",".join(str(v) for v in value)
+            value = ",".join(_quoted(str(v)) for v in value)
         if value is True or value is False:
             value = "true" if value else "false"
         out.append(f"{flag}={value}")

@@ -85,14 +85,20 @@ func (r *Predictions) abstain(p *valla.Prediction) error {
 // further adds the columns of quantiles and of probabilities above a number, for each target.
 func (r *Predictions) further(p *valla.Prediction, o Options) error {
 	name := func(before string, v float64) string { return before + strconv.FormatFloat(v, 'g', -1, 64) }
-	for _, level := range o.Quantiles {
+	for i, level := range o.Quantiles {
+		if slices.Contains(o.Quantiles[:i], level) {
+			return settings.Errorf("the quantile %g twice, expected different ones", level)
+		}
 		values, err := p.Bound(level)
 		if err != nil {
 			return err
 		}
 		r.each(p, Column{Name: name("q", level), Values: values})
 	}
-	for _, c := range o.Above {
+	for i, c := range o.Above {
+		if slices.Contains(o.Above[:i], c) {
+			return settings.Errorf("probabilities above %g twice, expected different numbers", c)
+		}
 		r.each(p, Column{Name: name("above_", c), Values: p.Above(c)})
 	}
 	return nil

@@ -3,6 +3,7 @@ package listing
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // names returns the names of the columns.
@@ -150,6 +152,11 @@ func TestFurther(t *testing.T) {
 	plain, err := Of(p, Options{Level: 0.9})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, o := range []Options{{Level: 0.9, Quantiles: []float64{0.5, 0.5}}, {Level: 0.9, Above: []float64{1, 2, 1}}} {
+		if _, err := Of(p, o); !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), "twice") {
+			t.Errorf("%+v: error %v of two columns with one name", o, err)
+		}
 	}
 	r, err := Of(p, Options{Level: 0.9, Quantiles: []float64{0.25, 0.5}, Above: []float64{1}})
 	if err != nil {

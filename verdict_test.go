@@ -284,7 +284,7 @@ func TestWarnings(t *testing.T) {
 		want []string
 	}{
 		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "standardize"}},
-		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "standardize"}},
+		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "the classes in another order", "standardize"}},
 		{good, set, 1e-9, []string{"The posterior adds nothing", "rows that the network has not seen"}},
 		{&loud, set, 0.5, []string{"times that of the targets", "the setting noise-std"}},
 		{&still, set, 0.5, []string{"of the residual's", "epistemic and aleatoric"}},

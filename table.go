@@ -123,8 +123,8 @@ func (m *Model) targetsIn(path string, columns []string, images bool) []int {
 		return at
 	}
 	first := len(columns) - len(names)
-	if archived := strings.HasSuffix(strings.ToLower(path), ".npz"); !archived || first < 0 || !images && (first == 0 || columns[first] == "x"+strconv.Itoa(first)) {
-		return nil
+	if archived := strings.HasSuffix(strings.ToLower(path), ".npz"); !archived || first < 0 || columns[first] != "y" && columns[first] != "y0" {
+		return nil // y is absent, or has another number of columns
 	}
 	at = nil
 	for i := range names {

@@ -111,6 +111,15 @@ func TestColumnsOfSeveralTargets(t *testing.T) {
 	}
 	_, err := m.Set(numberTable("t.csv", "a", "b", "y"), true)
 	oneLine(t, err, `t.csv: no column "z", the target; it has ["a" "b" "y"]`)
+	// The array y of an archive has as many columns as there are targets.
+	for _, c := range []struct{ targets, columns []string }{
+		{[]string{"y"}, []string{"x0", "x1", "y0", "y1"}},
+		{[]string{"y", "z"}, []string{"x0", "x1", "y0", "y1", "y2"}},
+		{[]string{"y0", "y1"}, []string{"x0", "x1", "y"}},
+	} {
+		_, err := reading([]string{"x0", "x1"}, c.targets...).Set(numberTable("t.npz", c.columns...), true)
+		oneLine(t, err, "t.npz: no column ", "the target; it has", c.columns[len(c.columns)-1])
+	}
 }
 
 // A table read from a file goes into the model that a set of it trained, images too.

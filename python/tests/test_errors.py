@@ -58,11 +58,23 @@ class WrongUses(unittest.TestCase):
         self.fit("has no rows", X=np.zeros((0, 2)), y=[])
         self.fit("shape (60, 2, 2)", y=np.zeros((60, 2, 2)))
         self.fit("rows of different lengths", X=[[1, 2], [3]])
+        self.fit("X: shape (60, 0), which has no columns", X=np.zeros((60, 0)))
+        self.fit("X: shape (), expected [rows, columns]", X=3)
         self.refused("expected 2 columns", self.model.predict, np.zeros((4, 3)))
+
+    def test_shapes_of_targets(self):
+        """y has as many columns as the model has targets: one-hot rows are no classes."""
+        c = np.arange(60) % 3
+        classes = valla.fit(nn.Linear(2, 3).eval(), self.X, c, classes=True, **QUICK)
+        for model, y in (self.model, np.stack([self.y, self.y], axis=1)), (classes, np.eye(3)[c]):
+            self.refused('no column "y", the target', model.evaluate, self.X, y)
+            self.refused('no column "y", the target', model.calibrate, self.X, y)
+            self.refused('no column "y", the target', model.report, self.X, y)
 
     def test_lengths(self):
         self.fit("y: 59 rows, X has 60", y=self.y[:-1])
         self.fit("z: 59 rows, the inputs before have 60", X={"x": self.X, "z": self.X[:-1]})
+        self.fit("y: no rows, X has 60", y=1.5)
         self.refused("y: 1 rows, X has 60", self.model.report, self.X, [0])
 
     def test_values(self):
@@ -76,11 +88,22 @@ class WrongUses(unittest.TestCase):
         self.fit("X: expected numbers, found text", X=[["a", "b"]] * 60)
         self.fit("expected numbers, found 'red'", X=np.array([[1.0, "red"]] * 60, dtype=object))
         self.fit("complex", y=self.y + 1j)
+        self.fit("X: expected numbers, found {'a': 0, 'b': 1}", X=np.array([[1.0, {"a": 0, "b": 1}]] * 60, dtype=object))
+        self.fit("X: expected numbers, found 1000", X=[[1, 10**400]] * 60)
+        self.refused("y: a NoneType, expected an array of numbers", valla.fit, self.net, self.X, None)
+        self.fit("X: a masked array", X=np.ma.masked_greater(self.X, 2))
+        self.fit("X: no array can be made of it", X=torch.tensor(self.X).to_sparse())
         self.fit("X.toarray() is one", X=mock.Mock(spec=["toarray"]))
 
     def test_networks(self):
         self.fit("call net.eval() first", net=trained(self.X, self.y).train())
         self.fit("is on meta, expected all on the cpu", net=nn.Linear(2, 1, device="meta").eval())
+        part = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)).eval()
+        part[1].train()
+        self.fit("net: 1 is in training mode", net=part)
+        self.assertEqual((part[1].num_batches_tracked, part[1].training), (0, True))
+        self.fit("net: a type, expected a torch module", net=nn.Linear)
+        self.fit("net['model']: a OrderedDict, expected an array of numbers", net={"epoch": 3, "model": self.net.state_dict()})
         self.fit("no parameters", net=nn.Tanh().eval())
         self.fit("there is no file none.onnx", net="none.onnx")
         self.fit("is called neither .onnx", net="net.pickle")

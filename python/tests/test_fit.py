@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import UserDict
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,8 @@ class Regression(unittest.TestCase):
 
     def test_kinds_of_arrays(self):
         want = self.model.predict(self.X)["std"]
-        for X in (self.X.tolist(), torch.tensor(self.X, requires_grad=True), np.asfortranarray(self.X), self.X.astype(object)):
+        tensor = torch.tensor(self.X, requires_grad=True)
+        for X in (self.X.tolist(), tensor, [*tensor], np.asfortranarray(self.X), self.X.astype(object), np.ma.array(self.X)):
             np.testing.assert_array_equal(self.model.predict(X)["std"], want)
         half = torch.tensor(self.X).bfloat16()
         np.testing.assert_array_equal(self.model.predict(half)["std"], self.model.predict(half.float())["std"])
@@ -173,7 +175,11 @@ class Networks(unittest.TestCase):
             m = valla.fit(net, X, y, **QUICK)
             np.testing.assert_allclose(m.predict(X)["mean"], want, atol=1e-5)
             self.assertEqual(m.predict(X)["std"].shape, y.shape)
+            np.testing.assert_array_equal(m.predict(UserDict(X))["std"], m.predict(X)["std"])
             self.assertEqual(m.evaluate(X, y)["rows"], 80)
+        for *names, odd in ("0", "x", "0"), ("x", "output", "output"), (0, "x", "0"):
+            with self.assertRaisesRegex(valla.Error, f"^{odd}: one of several inputs cannot have this name"):
+                valla.fit(net, dict(zip(names, X.values())), y, **QUICK)
 
     def test_state_and_files(self):
         X, y = rows()

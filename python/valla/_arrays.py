@@ -1,6 +1,7 @@
 """Arrays on the way to the program."""
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
@@ -12,27 +13,42 @@ from ._program import Error
 Array = npt.NDArray[Any]
 
 
-def array(name: str, value: Any) -> Array:
-    """The numbers of a value: an array, a tensor, a table or a list."""
-    if hasattr(value, "detach"):  # a tensor of torch, on any device
-        value = value.detach().cpu()
-        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()  # NumPy has no bfloat16
+def plain(name: str, value: Any) -> Array:
+    """A value as an array of any type: an array, a tensor, a table or a list."""
     if hasattr(value, "toarray"):
         raise Error(f"{name}: a sparse matrix, expected an array: {name}.toarray() is one")
+    if isinstance(value, np.ma.MaskedArray) and np.any(value.mask):
+        raise Error(f"{name}: a masked array, of which some values are missing: expected an array with all values")
+    if isinstance(value, (list, tuple)):
+        value = [plain(name, v) if hasattr(v, "detach") else v for v in value]
     try:
+        if hasattr(value, "detach"):  # a tensor of torch, on any device
+            value = value.detach().cpu()
+            value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()  # NumPy has no bfloat16
         a = np.asarray(value)
     except ValueError as e:
         raise Error(f"{name}: rows of different lengths, expected an array of numbers") from e
+    except (TypeError, RuntimeError) as e:  # such as a sparse tensor
+        raise Error(f"{name}: no array can be made of it: {line(e)}") from e
+    if a.dtype == object and a.ndim == 0:
+        raise Error(f"{name}: a {type(value).__name__}, expected an array of numbers")
+    return a
+
+
+def array(name: str, value: Any) -> Array:
+    """The numbers of a value."""
+    a = plain(name, value)
     if a.dtype == object:  # such as columns of a table with different types
         try:
             a = a.astype(np.float64)
-        except (TypeError, ValueError) as e:
-            raise Error(f"{name}: expected numbers, found {_first_odd(a)!r}") from e
+        except (TypeError, ValueError, OverflowError) as e:
+            raise Error(f"{name}: expected numbers, found {_first_odd(a)}") from e
     if a.dtype.kind == "b":
         a = a.astype(np.int8)  # uint8 may be pixels, see write
     if a.dtype.kind not in "fiu":
-        raise Error(f"{name}: expected numbers, found {'text' if a.dtype.kind in 'US' else a.dtype}: write text as numbers first, or use the program valla itself, which reads tables with text")
-    return np.ascontiguousarray(a, dtype=_floats(a.dtype) if a.dtype.kind == "f" else a.dtype.newbyteorder("="))
+        text = "text: write text as numbers first, or use the program valla itself, which reads tables with text"
+        raise Error(f"{name}: expected numbers, found {text if a.dtype.kind in 'US' else a.dtype}")
+    return np.asarray(a, dtype=_floats(a.dtype) if a.dtype.kind == "f" else a.dtype.newbyteorder("="), order="C")
 
 
 def _floats(kind: "np.dtype[Any]") -> "np.dtype[Any]":
@@ -40,18 +56,25 @@ def _floats(kind: "np.dtype[Any]") -> "np.dtype[Any]":
     return np.dtype(np.float64) if kind.itemsize > 8 else np.result_type(kind, np.float32)
 
 
-def _first_odd(a: Array) -> Any:
+def _first_odd(a: Array) -> str:
+    """The first element that is no number, in short."""
     for v in a.flat:
         try:
             float(v)
-        except (TypeError, ValueError):
-            return v
-    return a.flat[0]
+        except (TypeError, ValueError, OverflowError):
+            break
+    return " ".join(reprlib.repr(v).split())
+
+
+def line(e: BaseException) -> str:
+    """The first line of an error, and its type if there is none."""
+    text = str(e).strip().splitlines()
+    return text[0] if text else type(e).__name__
 
 
 def inputs(X: Any) -> Dict[str, Array]:
     """The inputs by name: X alone, or those of a mapping in its order."""
-    arrays = {k: array(str(k), v) for k, v in X.items()} if isinstance(X, dict) and not hasattr(X, "toarray") else {"X": array("X", X)}
+    arrays = {str(k): array(str(k), v) for k, v in X.items()} if isinstance(X, Mapping) and not hasattr(X, "toarray") else {"X": array("X", X)}
     if not arrays:
         raise Error("X: no inputs")
     rows = None
@@ -59,7 +82,7 @@ def inputs(X: Any) -> Dict[str, Array]:
         if a.ndim < 2 and len(arrays) == 1:
             raise Error(f"{name}: shape {a.shape}, expected [rows, columns] or more axes; {name}.reshape(-1, 1) has one column, {name}.reshape(1, -1) one row")
         if a.ndim == 0 or a.size == 0:
-            raise Error(f"{name}: shape {a.shape}, which has no rows")
+            raise Error(f"{name}: shape {a.shape}, which has no {'columns' if a.ndim and len(a) else 'rows'}")
         if len(arrays) > 1 and name in ("X", "y", "file"):  # those of the archive, and of np.savez
             raise Error(f"{name}: one of several inputs cannot have this name")
         if rows is not None and len(a) != rows:
@@ -88,8 +111,13 @@ def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None, of
     all_ = {k if len(arrays) > 1 else "X": a if of_bytes and a.dtype == np.uint8 else a.astype(_floats(a.dtype), copy=False) for k, a in arrays.items()}
     if y is not None:
         all_["y"] = y.astype(_floats(y.dtype), copy=False)
+    return save(path, all_)
+
+
+def save(path: Path, arrays: Mapping[str, Array]) -> str:
+    """Writes arrays to a temporary file, and returns its path."""
     try:
-        np.savez(path, **all_)
+        np.savez(path, **arrays)
     except OSError as e:
         raise Error(f"the arrays cannot be written to the temporary folder {path.parent}: {e}", 1) from e
     return str(path)

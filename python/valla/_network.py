@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping
 
 import numpy as np
 
-from ._arrays import Array, array
+from ._arrays import Array, array, line, save
 from ._program import Error
 
 _ENDINGS = {".onnx": "network", ".valla": "model", ".npz": "net-weights", ".safetensors": "net-weights", ".pt": "net-weights", ".pth": "net-weights"}
@@ -19,7 +19,7 @@ _ENDINGS = {".onnx": "network", ".valla": "model", ".npz": "net-weights", ".safe
 
 def is_module(net: Any) -> bool:
     """Whether net is a module of torch."""
-    return hasattr(net, "state_dict") and hasattr(net, "parameters") and hasattr(net, "forward")
+    return not isinstance(net, type) and hasattr(net, "state_dict") and hasattr(net, "parameters") and hasattr(net, "forward")
 
 
 def of_bytes(path: Path) -> bool:
@@ -41,26 +41,26 @@ def flags(net: Any, arrays: Mapping[str, Array], folder: Path) -> List[str]:
         if not path.exists():
             raise Error(f"net: there is no file {path}")
         return [f"--{flag}={path}"]
-    if isinstance(net, dict):
+    if isinstance(net, Mapping):
         return ["--net-weights=" + _weights(net, folder / "net.npz")]
     if is_module(net):
         return ["--network=" + _export(net, arrays, folder / "net.onnx")]
-    raise Error(f"net: a {type(net).__name__}, expected a torch module, its state dictionary, or a file of a network")
+    raise Error(f"net: a {type(net).__name__}, expected a torch module, its state dictionary, a model, or a file of a network")
 
 
 def _weights(state: Mapping[str, Any], path: Path) -> str:
     if not state:
         raise Error("net: a state dictionary without arrays")
-    np.savez(path, **{str(k): array(f"net[{k!r}]", v) for k, v in state.items()})
-    return str(path)
+    return save(path, {str(k): array(f"net[{k!r}]", v) for k, v in state.items()})
 
 
 def _export(net: Any, arrays: Mapping[str, Array], path: Path) -> str:
     """Writes the module as an ONNX model, with the axis of rows free."""
     import torch
 
-    if net.training:
-        raise Error("net: in training mode, in which dropout and batch normalisation do otherwise than in use: call net.eval() first")
+    for name, m in net.named_modules():  # a part may be in training mode alone
+        if m.training:
+            raise Error(f"net: {name or 'it'} is in training mode, in which dropout and batch normalisation do otherwise than in use: call net.eval() first")
     first = next(net.parameters(), None)
     if first is None:
         raise Error("net: it has no parameters")
@@ -73,6 +73,9 @@ def _export(net: Any, arrays: Mapping[str, Array], path: Path) -> str:
         t = torch.as_tensor(np.repeat(a[:1], 2, axis=0).astype(np.int64 if whole else np.float64))
         rows.append(t if whole else t.to(first.dtype))
     names = list(arrays)
+    for name in names if len(names) > 1 else []:
+        if name == "output" or name.isdigit():  # the exporter calls other values so
+            raise Error(f"{name}: one of several inputs cannot have this name")
     more: Dict[str, Any] = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     _try(net, rows, torch)
     try:
@@ -83,7 +86,7 @@ def _export(net: Any, arrays: Mapping[str, Array], path: Path) -> str:
     except OSError as e:
         raise Error(f"the network cannot be written to the temporary folder {path.parent}: {e}", 1) from e
     except Exception as e:  # the exporter has errors of many types
-        why = _line(e)
+        why = line(e)
     else:
         return str(path)
     # Without the exporter's error as its cause: frames that keep graphs alive make later exports of torch 1.13 fail.
@@ -97,7 +100,7 @@ def _try(net: Any, rows: List[Any], torch: Any) -> None:
             out = net(*rows)
     except Exception as e:
         shapes = " and ".join(str([*t.shape[1:]]) for t in rows)
-        raise Error(f"net: it does not take rows of X of shape {shapes}: {_line(e)}") from e
+        raise Error(f"net: it does not take rows of X of shape {shapes}: {line(e)}") from e
     if not isinstance(out, torch.Tensor):
         raise Error(f"net: its output is a {type(out).__name__}, expected one tensor")
 
@@ -105,9 +108,3 @@ def _try(net: Any, rows: List[Any], torch: Any) -> None:
 def _embeds(net: Any, torch: Any) -> bool:
     """Whether a layer takes whole numbers."""
     return any(isinstance(m, (torch.nn.Embedding, torch.nn.EmbeddingBag)) for m in net.modules())
-
-
-def _line(e: BaseException) -> str:
-    """The first line of an error, and its type if there is none."""
-    text = str(e).strip().splitlines()
-    return text[0] if text else type(e).__name__

@@ -151,8 +151,19 @@ class WrongUses(unittest.TestCase):
         self.fit("wizard", method="wizard")
         self.refused("level", self.model.predict, self.X, level=2)
 
+    def test_names_of_files(self):
+        """The name of a model's file may be a part of the words of an error."""
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as d:
+            os.chdir(d)
+            try:
+                for name in ("o", "columns"):
+                    self.refused("X: expected 2 columns without names", self.model.save(name).predict, np.zeros((4, 3)))
+            finally:
+                os.chdir(here)
+
     def test_program(self):
-        for value in ("/none/valla", TEMPORARY):
+        for value in ("/none/valla", TEMPORARY, "none"):
             with mock.patch.dict(os.environ, VALLA_PROGRAM=value), self.assertRaises(valla.Error) as e:
                 self.model.predict(self.X)
             self.assertIn("VALLA_PROGRAM", str(e.exception))

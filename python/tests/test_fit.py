@@ -48,6 +48,8 @@ class Regression(unittest.TestCase):
         self.assertEqual(p["samples"].shape, (3, len(self.X), 1))
         np.testing.assert_array_equal(p["samples"], self.model.predict(self.X, samples=3, noise=True, seed=4)["samples"])
         self.assertTrue((p["q0.1"] < p["lower"]).all() and (p["upper"] < p["q0.9"]).all() and "above_0" in p)
+        p = self.model.predict(self.X, quantiles=np.linspace(0.1, 0.9, 3), above=range(2), samples=np.int64(2))
+        self.assertLess({"q0.1", "q0.5", "q0.9", "above_0", "above_1", "samples"}, set(p))
 
     def test_kinds_of_arrays(self):
         want = self.model.predict(self.X)["std"]
@@ -194,5 +196,5 @@ class Networks(unittest.TestCase):
     def test_train(self):
         X, y = rows()
         m = valla.train(X, y, iterations=50, progress=False)
-        p = valla.fit(m.path, X, y, **QUICK).predict(X)
-        np.testing.assert_allclose(p["mean"], m.predict(X)["mean"])
+        for net in (m, m.path):
+            np.testing.assert_allclose(valla.fit(net, X, y, **QUICK).predict(X)["mean"], m.predict(X)["mean"])

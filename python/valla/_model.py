@@ -58,12 +58,12 @@ class Model:
         epistemic and aleatoric, in the units of the target, [rows], or [rows, targets] of several targets; for a
         classification class [rows], the numbers of the most probable classes, and p [rows, classes], the
         probabilities. If the classes are texts, class counts the columns of p from 0 on, and classes [classes] are
-        the texts. Options are flags, such as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or
-        noise=True."""
+        the texts. A network of one logit has the columns of a regression, whose mean is the probability of class 1.
+        Options are flags, such as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
         arrays = _arrays.inputs(X)
         with _folder() as d:
-            data, out = self._write(d, arrays), str(Path(d) / "predictions.npz")
-            run(["predict", data, f"--model={self.path}", f"--out={out}", *flags(options)], names={data: "X", str(self.path): "the model"})
+            out = str(Path(d) / "predictions.npz")
+            self._run("predict", self._write(d, arrays), "X", f"--out={out}", *flags(options))
             with np.load(out) as columns:
                 return _joined({name: columns[name] for name in columns.files})
 
@@ -94,12 +94,19 @@ class Model:
         """Runs a command on rows with targets."""
         arrays = _arrays.inputs(X)
         with _folder() as d:
-            data = self._write(d, arrays, _arrays.targets(y, _rows(arrays), False))
-            return run([command, data, f"--model={self.path}", *more], names={data: "X and y", str(self.path): "the model"})
+            return self._run(command, self._write(d, arrays, _arrays.targets(y, _rows(arrays), False)), "X and y", *more)
+
+    def _run(self, command: str, data: str, name: str, *more: str) -> str:
+        path = str(self.path.absolute())  # errors have it as no part of a word
+        return run([command, data, f"--model={path}", *more], names={data: name, path: "the model"})
 
     def _write(self, folder: str, arrays: Dict[str, Array], y: Optional[Array] = None) -> str:
         """Writes rows as the network takes them, and returns the path of the file."""
         return _arrays.write(Path(folder) / "data.npz", arrays, y, _network.of_bytes(self.path))
+
+    def __fspath__(self) -> str:
+        """The path of the model file, so that fit takes a model in place of a file."""
+        return str(self.path)
 
     def __repr__(self) -> str:
         return f"valla.Model({str(self.path)!r})"
@@ -167,10 +174,10 @@ def _classes(y: Array) -> None:
 def fit(net: Any, X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
     """Puts error bars on a trained network, as `valla fit` does.
 
-    net is a torch module in evaluation mode, a state dictionary (then activation="relu" or likewise says what
-    stands between the layers), or the path of a file: .onnx, .valla, .npz, .safetensors or .pt. X are the inputs of
-    its training, [rows, columns] or with more axes, or a dict of the arrays of several inputs in their order; y
-    are the targets, [rows] or [rows, targets], or with classes=True the classes 0, 1, … as the network numbers
+    net is a torch module in evaluation mode, a Model that train has made, a state dictionary (then activation="relu"
+    or likewise says what stands between the layers), or the path of a file: .onnx, .valla, .npz, .safetensors
+    or .pt. X are the inputs of its training, [rows, columns] or with more axes, or a mapping of the arrays of several
+    inputs in their order; y are the targets, [rows] or [rows, targets], or with classes=True the classes 0, 1, … as the network numbers
     its outputs. Both are in the units of the network: bytes count from 0 to 255, unless net is a .valla file that
     was made of bytes, see docs/python.md. out is the path of the model file, by default a temporary one. Options are
     flags of the program, such as method="lla", inducing=50 or seed=1."""
@@ -191,7 +198,7 @@ def fit(net: Any, X: Any, y: Any, *, classes: bool = False, out: Optional[Pathli
 
 def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
     """Trains a network on arrays X [rows, columns] or with more axes, and y as for fit, as `valla train` does, which
-    divides uint8 with more axes, such as images, by 255. fit(m.path, X, y) puts error bars on the network m."""
+    divides uint8 with more axes, such as images, by 255. fit(m, X, y) puts error bars on the network m."""
     arrays = _arrays.inputs(X)
     target = _arrays.targets(y, _rows(arrays), classes)
     with _folder() as d:

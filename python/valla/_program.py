@@ -35,9 +35,10 @@ def find() -> str:
     """The path of the program."""
     named = os.environ.get(VARIABLE)
     if named:
-        if not os.access(named, os.X_OK) or os.path.isdir(named):
+        found = shutil.which(named)
+        if found is None:
             raise Error(f"{VARIABLE} is {named}, which is no program")
-        return named
+        return found
     if _INSIDE.exists():
         return str(_INSIDE)
     found = shutil.which("valla")
@@ -67,7 +68,9 @@ def flags(options: Mapping[str, Any], json_too: bool = False) -> List[str]:
             continue
         if flag[2:] in _OWN and not (json_too and name == "json"):
             refuse(name)
-        if isinstance(value, (list, tuple)):
+        if hasattr(value, "tolist"):  # an array or a number of NumPy
+            value = value.tolist()
+        if isinstance(value, (list, tuple, range)):
             value = ",".join(_quoted(str(v)) for v in value)
         if value is True or value is False:
             value = "true" if value else "false"

@@ -57,7 +57,7 @@ class Regressor(unittest.TestCase):
 class Classifier(unittest.TestCase):
     def test_names(self):
         X, _ = rows()
-        for names in (np.array(["cold", "hot", "mild"]), np.array([10, 20, 40]), np.array([False, True, True])):
+        for names in (np.array(["cold", "hot", "mild"]), np.array(["cold", "hot", "mild"], dtype=object), np.array([10, 20, 40]), np.array([False, True, True])):
             y = names[classes(X)]
             c = valla.VallaClassifier(**SMALL).fit(X, y)
             self.assertEqual(list(c.classes_), sorted(set(names)))
@@ -95,8 +95,21 @@ class Classifier(unittest.TestCase):
         for want, y in (("one class", ["a"] * 20), ("row 0 has no class", np.full(20, np.nan)), ("expected one class for each row", np.zeros((20, 2)))):
             with self.assertRaisesRegex(valla.Error, want):
                 valla.VallaClassifier().fit(X, y)
+        for want, y in (("row 2 has no class", ["a", "b", None, "a"] * 5), ("row 1 has no class", np.array(["a", np.nan] * 10, dtype=object)),
+                        ("y: classes of types that have no order", np.array(["a", 1] * 10, dtype=object)), ("y: rows of different lengths", [1, [2]] * 10)):
+            with self.assertRaisesRegex(valla.Error, want):
+                valla.VallaClassifier().fit(X, y)
         with self.assertRaisesRegex(valla.Error, "call fit first"):
             valla.VallaClassifier().predict(X)
+
+    def test_wrong_scores(self):
+        X, y = rows(60)
+        for e, y in (valla.VallaRegressor(**SMALL), y), (valla.VallaClassifier(**SMALL), classes(X)):
+            e.fit(X, y)
+            with self.assertRaisesRegex(valla.Error, r"sample_weight: shape \(59,\), expected \(60,\)"):
+                e.score(X, y, np.ones(59))
+            with self.assertRaisesRegex(valla.Error, r"y: shape \(60, 2\), expected"):
+                e.score(X, np.stack([y, y], axis=1))
 
 
 @unittest.skipIf(sklearn is None, "scikit-learn is not installed")
@@ -118,7 +131,7 @@ class WithSklearn(unittest.TestCase):
     @unittest.skipUnless(os.environ.get("VALLA_LONG"), "VALLA_LONG is not set")
     def test_checks(self):
         """scikit-learn's own checks of estimators, but those that ask for its words in errors, for its own types of errors and
-        warnings, or for refusing NaN: `valla train` takes NaN for missing values."""
+        warnings, or for an accuracy that networks as small as these do not reach."""
         from sklearn.utils.estimator_checks import check_estimator
 
         left_out = {"check_complex_data", "check_dtype_object", "check_estimators_empty_data_messages", "check_estimators_nan_inf",

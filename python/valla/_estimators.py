@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any, Dict, Mapping, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 
 from . import _model
-from ._arrays import Array, array, inputs
+from ._arrays import Array, array, inputs, plain, targets
 from ._program import Error, refuse
 
 _Self = TypeVar("_Self", bound="_Estimator")
@@ -64,8 +65,7 @@ class _Estimator:
         seed: Dict[str, Any] = {"seed": self.random_state}
         net = self.net
         if net is None:
-            trained = _model.train(X, y, classes=classes, progress=show, **{**seed, **(self.train_options or {})})
-            net = trained.path
+            net = _model.train(X, y, classes=classes, progress=show, **{**seed, **(self.train_options or {})})
         elif self.train_options:
             raise Error("train_options are for a network that fit trains, and net is one already")
         self.model_ = _model.fit(net, X, y, classes=classes, progress=show, **{"method": self.method, **seed, **(self.fit_options or {})})
@@ -105,11 +105,10 @@ class VallaRegressor(_Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R² of the means, averaged over the targets."""
-        mean, target = np.asarray(self._predictions(X)["mean"]), array("y", y)
-        if len(target) != len(mean):
-            raise Error(f"y: {len(target)} rows, X has {len(mean)}")
-        target = target.reshape(mean.shape)
-        w = np.ones(len(mean)) if sample_weight is None else array("sample_weight", sample_weight)
+        mean = self._predictions(X)["mean"]
+        target, w = targets(y, len(mean), False), _weights(sample_weight, len(mean))
+        if target.shape != mean.shape:
+            raise Error(f"y: shape {target.shape}, expected {mean.shape}")
         centre = np.average(target, axis=0, weights=w)
         explained = 1 - np.average((target - mean) ** 2, axis=0, weights=w) / np.average((target - centre) ** 2, axis=0, weights=w)
         return float(np.mean(explained))
@@ -125,9 +124,13 @@ class VallaClassifier(_Estimator):
     def fit(self, X: Any, y: Any) -> "VallaClassifier":
         """Trains a network unless there is one, and puts error bars on it."""
         names = self._names(y)
-        if names.dtype.kind == "f" and not np.isfinite(names).all():
-            raise Error(f"y: row {int(np.flatnonzero(~np.isfinite(names))[0])} has no class")
-        classes, numbers = np.unique(names, return_inverse=True)
+        for row, name in enumerate(names.tolist()):
+            if name is None or isinstance(name, float) and not math.isfinite(name):
+                raise Error(f"y: row {row} has no class")
+        try:
+            classes, numbers = np.unique(names, return_inverse=True)
+        except TypeError as e:
+            raise Error(f"y: classes of types that have no order: {e}") from e
         if len(classes) < 2:
             raise Error(f"y: one class ({classes[0] if len(classes) else 'no rows'}), expected two or more")
         self._fit(X, numbers.reshape(-1).astype(np.int64), True)
@@ -153,13 +156,21 @@ class VallaClassifier(_Estimator):
         best, names = self.predict(X), self._names(y)
         if len(names) != len(best):
             raise Error(f"y: {len(names)} rows, X has {len(best)}")
-        return float(np.average(best == names, weights=sample_weight))
+        return float(np.average(best == names, weights=_weights(sample_weight, len(best))))
 
     @staticmethod
     def _names(y: Any) -> Array:
-        names = np.asarray(y.detach().cpu().numpy() if hasattr(y, "detach") else y)
+        names = plain("y", y)
         if names.ndim == 2 and names.shape[1] == 1:
             names = names[:, 0]
         if names.ndim != 1:
             raise Error(f"y: shape {names.shape}, expected one class for each row")
         return names
+
+
+def _weights(sample_weight: Any, rows: int) -> Array:
+    """The weights [rows], by default 1."""
+    w = np.ones(rows) if sample_weight is None else array("sample_weight", sample_weight)
+    if w.shape != (rows,):
+        raise Error(f"sample_weight: shape {w.shape}, expected ({rows},)")
+    return w

@@ -163,7 +163,7 @@ class WrongUses(unittest.TestCase):
                 os.chdir(here)
 
     def test_program(self):
-        for value in ("/none/valla", TEMPORARY, "none"):
+        for value in ("/none/valla", TEMPORARY, "none", "sh"):
             with mock.patch.dict(os.environ, VALLA_PROGRAM=value), self.assertRaises(valla.Error) as e:
                 self.model.predict(self.X)
             self.assertIn("VALLA_PROGRAM", str(e.exception))
@@ -171,6 +171,18 @@ class WrongUses(unittest.TestCase):
             del os.environ["VALLA_PROGRAM"]
             if not (Path(valla.__file__).parent / "bin").exists():
                 self.refused("the program valla is missing", valla.version)
+
+    def test_program_here(self):
+        """The variable may name a file in the current folder."""
+        here, program = os.getcwd(), os.environ["VALLA_PROGRAM"]
+        with tempfile.TemporaryDirectory() as d:
+            os.chdir(d)
+            try:
+                os.symlink(os.path.abspath(os.path.join(here, program)), "own-valla")
+                with mock.patch.dict(os.environ, VALLA_PROGRAM="own-valla"):
+                    self.assertIn("go", valla.version())
+            finally:
+                os.chdir(here)
 
     def test_folders(self):
         self.fit("no such file or directory", out="/none/m.valla")

@@ -35,7 +35,7 @@ def find() -> str:
     """The path of the program."""
     named = os.environ.get(VARIABLE)
     if named:
-        found = shutil.which(named)
+        found = shutil.which(os.path.abspath(named))  # a path, which is not looked for on the PATH
         if found is None:
             raise Error(f"{VARIABLE} is {named}, which is no program")
         return found

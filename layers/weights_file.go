@@ -20,7 +20,7 @@ import (
 type weightFile struct {
 	path   string                   // of the file or the folder
 	folder bool                     // of .npy files
-	torch  bool                     // of PyTorch
+	torch  bool                     // of PyTorch, or safetensors
 	sorted bool                     // the names are sorted, so that their order is not the order of the layers
 	names  []string                 // in the order of the file
 	arrays map[string]*tensor.Dense // by their names
@@ -48,8 +48,8 @@ func readWeights(path string) (*weightFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Most programs sort the arrays of safetensors by name.
-	f := &weightFile{path: path, torch: isTorch(path), sorted: isSafetensors(path), names: a.Names, arrays: map[string]*tensor.Dense{}}
+	// Most programs sort the arrays of safetensors by name. Save does not write safetensors: whose names they have, the axes are PyTorch's.
+	f := &weightFile{path: path, torch: isTorch(path) || isSafetensors(path), sorted: isSafetensors(path), names: a.Names, arrays: map[string]*tensor.Dense{}}
 	for _, name := range a.Names {
 		f.arrays[name], _ = a.Get(name)
 	}

@@ -15,8 +15,8 @@ type Layout string
 
 const (
 	// Auto is the layout that the shapes of the non-square weights show. If all weights
-	// are square, it follows from the names: OutIn for PyTorch's, InOut for others. Names as
-	// Save writes them are PyTorch's in files of PyTorch.
+	// are square, it follows from the names: OutIn for PyTorch's, InOut for W1, W2, …. Names as Save writes them are PyTorch's
+	// in .pt, .pth and .safetensors files, which Save does not write, and Save's in .npz files and folders.
 	Auto  Layout = ""
 	InOut Layout = "in,out" // h = a·W + b
 	OutIn Layout = "out,in" // h = a·Wᵀ + b, as in PyTorch's Linear

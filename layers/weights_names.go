@@ -119,7 +119,7 @@ func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
 	}
 }
 
-// ownTorchNames is ownNames for a file of PyTorch, which has dense weights [out, in] under any names.
+// ownTorchNames is ownNames for a file of PyTorch or safetensors, which has dense weights [out, in] under any names but W1, W2, ….
 func ownTorchNames(f *weightFile, params []*graph.Param) ([]string, error) {
 	if !f.torch {
 		return nil, nil

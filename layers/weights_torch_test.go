@@ -1,7 +1,10 @@
 package layers
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,8 +144,54 @@ func TestLooksLikeResNet(t *testing.T) {
 	refused(t, f.write(t), newMLP(t, tensor.Float64, 1, 4, 3), LoadOptions{}, "a residual network with stages of 2, 1 blocks")
 }
 
-// TestSquareTorchFiles: the names that Save writes are PyTorch's in a file of PyTorch, and numbered names never are.
-func TestSquareTorchFiles(t *testing.T) {
+// TestSquareFiles: square weights under the names that Save writes are [out, in] in a file of safetensors, which Save does not write, and
+// [in, out] in an archive, which it does; a stated layout counts in both. Numbered weights are [in, out] everywhere.
+func TestSquareFiles(t *testing.T) {
+	net := newMLP(t, tensor.Float64, 1, 3, 3)
+	own, torch, numbered := ownFile(t, net), torchFile(t, net, "dense1"), numberedFile(net)
+	for _, c := range []struct {
+		about string
+		path  string
+		o     LoadOptions
+	}{
+		{"safetensors", torch.writeSafetensors(t), LoadOptions{}},
+		{"safetensors, stated", own.writeSafetensors(t), LoadOptions{InOut}},
+		{"safetensors, numbered", numbered.writeSafetensors(t), LoadOptions{}},
+		{"archive", own.write(t), LoadOptions{}},
+		{"archive, stated", torch.write(t), LoadOptions{OutIn}},
+		{"archive, numbered", numbered.write(t), LoadOptions{}},
+	} {
+		other := newMLP(t, tensor.Float64, 2, 3, 3)
+		if err := Load(c.path, other, c.o); err != nil {
+			t.Errorf("%s: %v", c.about, err)
+		} else if !sameBits(values(net), values(other)) {
+			t.Errorf("%s: the weights are others", c.about)
+		}
+	}
+}
+
+// writeSafetensors writes the arrays, all float64, as a .safetensors file.
+func (f *file) writeSafetensors(t testing.TB) string {
+	t.Helper()
+	header, data := map[string]any{}, []byte{}
+	for i, name := range f.names {
+		from := len(data)
+		data, _ = binary.Append(data, binary.LittleEndian, f.arrays[i].Float64s())
+		header[name] = map[string]any{"dtype": "F64", "shape": f.arrays[i].Shape(), "data_offsets": []int{from, len(data)}}
+	}
+	text, err := json.Marshal(header)
+	path := filepath.Join(t.TempDir(), "w.safetensors")
+	if err == nil {
+		err = os.WriteFile(path, slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text, data), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestTorchFile: the file's ending tells that it is PyTorch's.
+func TestTorchFile(t *testing.T) {
 	net := newMLP(t, tensor.Float64, 1, 3, 3)
 	for want, f := range map[Layout]*file{OutIn: torchFile(t, net, "dense1"), InOut: numberedFile(net)} {
 		w, err := readWeights(f.write(t))
@@ -154,9 +203,9 @@ func TestSquareTorchFiles(t *testing.T) {
 			t.Errorf("%q: layout %q, error %v, want %q", f.names, got, err, want)
 		}
 	}
-	for ending, want := range map[string]bool{".pt": true, ".safetensors": false} {
+	for _, ending := range []string{".pt", ".safetensors"} {
 		w, err := readWeights(filepath.Join("onnx", "testdata", "mlp_relu"+ending))
-		if err != nil || w.torch != want {
+		if err != nil || !w.torch {
 			t.Errorf("%s: %+v, error %v", ending, w, err)
 		}
 	}

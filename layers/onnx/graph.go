@@ -100,7 +100,10 @@ func (g *Graph) settle(in []int) ([]int, error) {
 			}
 		}
 	})
-	if g.Nodes = own; err != nil {
+	if g.Nodes = own; err != nil && g.Batch > 0 {
+		err = fmt.Errorf("%w; the file is for %d examples at a time, expected any number: export it with a free number (dynamic_axes)", err, g.Batch)
+	}
+	if err != nil {
 		return nil, err
 	}
 	const many = 11

@@ -125,7 +125,10 @@ func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	return form, layers.Check(form)
+	if err := layers.Check(form); err != nil {
+		return nil, err
+	}
+	return form, nil
 }
 
 // maxForm bounds the file of a form in bytes. A layer takes some 100.

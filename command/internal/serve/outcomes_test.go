@@ -268,20 +268,23 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestForget: predictions whose labels leave the file are soon forgotten, also where many others wait, because no row is predicted
-// meanwhile.
+// TestForget: the predictions of the labels that are forgotten go, wherever they are among those that wait, and all others stay.
 func TestForget(t *testing.T) {
-	const n = 60_000
+	const n = 100
 	o := &outcomes{recent: newRecent(n), known: map[labelled]bool{}}
+	name := func(i int) string { return fmt.Sprintf("request %d", i) }
 	for i := range n {
-		id := fmt.Sprintf("request %08d", i)
-		o.keep(id, kept{valla.Prediction{Targets: []string{"y"}, Mean: []float64{1}}, []float64{1, 2}})
-		o.labelled = append(o.labelled, labelled{id: id})
+		o.keep(name(i), kept{valla.Prediction{Targets: []string{"y"}, Mean: []float64{1}}, []float64{1, 2}})
+		o.labelled = append(o.labelled, labelled{id: name(i * 37 % n)}) // in another order
 	}
-	begin := time.Now()
-	o.forget(n)
-	if took := time.Since(begin); o.recent.rows != 0 || took > 2*time.Second {
-		t.Errorf("%d of %d rows are left after %v", o.recent.rows, n, took)
+	o.forget(n / 2)
+	for i := range n {
+		if _, ok := o.recent.of(name(i * 37 % n)); ok != (i >= n/2) {
+			t.Errorf("label %d is kept: %t", i, ok)
+		}
+	}
+	if o.recent.rows != n/2 || o.recent.inputs != n {
+		t.Errorf("%d rows and %d inputs are left, want %d and %d", o.recent.rows, o.recent.inputs, n/2, n)
 	}
 }
 

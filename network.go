@@ -154,7 +154,7 @@ func isONNX(path string) bool { return strings.HasSuffix(strings.ToLower(path), 
 // ends with one of them gives the outputs before it.
 func linkEnds(classes bool, s likelihood.Settings) []string {
 	if classes {
-		return []string{"Softmax", "Sigmoid"}
+		return onnx.ClassEnds
 	}
 	if s == nil {
 		return nil

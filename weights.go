@@ -44,7 +44,7 @@ type WeightOptions struct {
 }
 
 // FromWeights makes a model without a posterior from weights that were trained elsewhere, see [layers.Load]. A
-// file called .onnx has the form of the network too, see package layers/onnx. A Softmax or Sigmoid at the end of such a
+// file called .onnx has the form of the network too, see package layers/onnx. A Softmax, LogSoftmax or Sigmoid at the end of such a
 // network is left out for classes, a Sigmoid for labels and an Exp for counts, because the outputs are logits or logarithms. The noise variance of a regression is the mean
 // squared residual on the set, which should be the set on which the network was trained.
 func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {

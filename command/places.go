@@ -29,7 +29,7 @@ type placesCommand struct {
 }
 
 func newPlaces() *cobra.Command {
-	c := &placesCommand{onnx: onnx.Options{Ends: []string{"Softmax", "Sigmoid"}}}
+	c := &placesCommand{onnx: onnx.Options{Ends: onnx.ClassEnds}}
 	cmd := &cobra.Command{
 		Use:   "places FILE.onnx DATA.npz --out FILE.npz [--head FILE]",
 		Short: "Make a row of each pixel or word for the last layer of a network",

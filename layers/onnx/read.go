@@ -13,6 +13,9 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
+// ClassEnds are the operators that turn logits into probabilities of classes, or into their logarithms.
+var ClassEnds = []string{"Softmax", "LogSoftmax", "Sigmoid"}
+
 // Options say how a file becomes a network.
 type Options struct {
 	// Input is the shape of one example, where the file leaves it open. Of several inputs it is one length, for all open axes.

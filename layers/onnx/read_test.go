@@ -184,9 +184,9 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %+v", o, g)
 		}
 	}
-	for squash, last := range map[string]string{"Sigmoid": "Squeeze", "Softmax": "Identity"} {
+	for squash, last := range map[string]string{"Sigmoid": "Squeeze", "Softmax": "Identity", "LogSoftmax": "Identity"} {
 		nodes := []message{nodeProto("Add", []string{"x", "w"}, []string{"z"}), nodeProto(squash, []string{"z"}, []string{"p"}), nodeProto(last, []string{"p"}, []string{"y"})}
-		f, err := decode(modelOf(graphOf(nodes, halfW)), "", Options{Ends: []string{"Softmax", "Sigmoid"}})
+		f, err := decode(modelOf(graphOf(nodes, halfW)), "", Options{Ends: ClassEnds})
 		if err != nil || slices.ContainsFunc(f.Form.Layers[0].(Graph).Nodes, func(n Node) bool { return n.Op == squash }) {
 			t.Errorf("%s before %s: %+v, error %v", squash, last, f, err)
 		}

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/frozen"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
 )
 
 // features are what a model remembers of the part of its network whose weights stay certain.

@@ -9,7 +9,8 @@ import (
 )
 
 // Apart returns an error if an output of a network depends on the other inputs of a batch or on the place in it, which
-// [Network] rules out. It compares the outputs of a few inputs x [N,…] together with the outputs of each alone.
+// [Network] rules out. It compares the outputs for a few inputs x [N,…] together with the outputs for each alone, N+1 forward
+// passes in all.
 func Apart(net Network, x *tensor.Dense) error {
 	b, n := graph.NewBuilder(x.Dtype()), x.Shape()[0]
 	rows := b.Const("rows", graph.Floats(x), x.Shape()...)

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"gorgonia.org/tensor"
 )
 
 // together is the number of rows that the front computes at a time, as predictions of large networks do. A few hundred rows

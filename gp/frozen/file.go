@@ -12,11 +12,10 @@ import (
 	"os"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/raw"
 	"github.com/go-valla/valla/internal/strictjson"
+	"gorgonia.org/tensor"
 )
 
 // A file of features begins with one line of JSON, a [Header], which spaces fill up to headerBytes bytes. A record for each

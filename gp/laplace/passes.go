@@ -113,7 +113,7 @@ func (h *denseLayer) sums(visit visitor) error { return packed(visit, h.outer, h
 // packed visits the lower triangle of a [n,n].
 func packed(visit visitor, a []float64, n int) error {
 	v := dense.PackLower(n, a)
-	if err := visit("h", &v, n*(n+1)/2); err != nil {
+	if err := visit("h", &v, dense.Packed(n)); err != nil {
 		return err
 	}
 	for i := range n {

@@ -73,7 +73,10 @@ func (t *trial) add(ctx context.Context, k *kernels, part int, s *system) error 
 // itself, and this density. It is an error if no density is finite.
 func (t *trial) best(lik likelihood.Likelihood) (gp.Candidate, float64, error) {
 	at, nll, err := gp.Best(dense.Indices(len(t.all)), "standard deviations", func(i int) (int, float64, error) { return i, t.nll(lik, i), nil })
-	return t.all[at], nll, fault.In("sfr", err)
+	if err != nil {
+		return gp.Candidate{}, nll, fault.In("sfr", err)
+	}
+	return t.all[at], nll, nil
 }
 
 // nll returns the mean negative log predictive density with candidate i.

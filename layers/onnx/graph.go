@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fault"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -100,17 +101,15 @@ func (g *Graph) settle(in []int) ([]int, error) {
 			}
 		}
 	})
-	if g.Nodes = own; err != nil && g.Batch > 0 {
+	if g.Nodes = own; err == nil {
+		const many = 11 // an extent that fits 3 examples by chance does not fit 11
+		_, err = g.dry(many, in, nil)
+		err = fault.In(fmt.Sprintf("for %d examples, while it works for a few", many), err)
+	}
+	if err != nil && g.Batch > 0 {
 		err = fmt.Errorf("%w; the file is for %d examples at a time, expected any number: export it with a free number (dynamic_axes)", err, g.Batch)
 	}
-	if err != nil {
-		return nil, err
-	}
-	const many = 11
-	if _, err := g.dry(many, in, nil); err != nil {
-		return nil, fmt.Errorf("for %d examples, while it works for a few: %w", many, err)
-	}
-	return out, nil
+	return out, err
 }
 
 // use is a place where an array is taken.

@@ -24,7 +24,7 @@ type Options struct {
 	// they are floating-point numbers: the file does not tell a table of fixed positions from a
 	// learned one. A name that fits no array is an error.
 	Frozen []string
-	// Ends are operators, such as Softmax and Sigmoid, that are left out where they are the last: the observation model applies them itself.
+	// Ends are operators, such as [ClassEnds], that are left out where they are the last: the observation model applies them itself.
 	Ends []string
 	// Outputs are the names of the outputs of the file that are the outputs of the network, one after the other; nil
 	// stands for the only output of the file.

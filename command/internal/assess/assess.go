@@ -256,7 +256,8 @@ func scores(list []candidate) Table {
 	return t
 }
 
-// ScoreText returns the text of a score: four digits after the point, or the text of number where these are few or very many.
+// ScoreText returns the text of a score: four digits after the point. Below 0.01, where these would be two significant digits or
+// fewer, and from 1e9 on it has four significant digits.
 func ScoreText(v float64) string {
 	if a := math.Abs(v); a == 0 || a >= 0.01 && a < 1e9 {
 		return strconv.FormatFloat(v, 'f', 4, 64)

@@ -78,28 +78,33 @@ func TestSeveralInputs(t *testing.T) {
 	fails(t, dir, 1, `"day"`, append([]string{"fit", "short.npz", "--out", "c.valla"}, fit...)...)
 }
 
-// TestOutputsOfNetworks: an output is chosen by its name, one logit has two classes, and classes of places are refused.
+// TestOutputsOfNetworks: an output is chosen by its name, one logit has two classes, and counts may have exposures.
 func TestOutputsOfNetworks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))
-	table := "x0,x1,x2,x3,x4,y\n"
+	table := "x0,x1,x2,x3,x4,y,hours\n"
 	for i := range 40 {
 		for range 5 {
 			table += fmt.Sprintf("%.3f,", rng.NormFloat64())
 		}
-		table += fmt.Sprintln(i % 2)
+		table += fmt.Sprintf("%d,%.3f\n", i%2, 0.5+rng.Float64())
 	}
 	if err := os.WriteFile(filepath.Join(dir, "rows.csv"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lla := []string{"fit", "rows.csv", "--target", "y", "--method", "lla", "--out", "m.valla"}
+	lla := []string{"fit", "rows.csv", "--target", "y", "--drop", "hours", "--method", "lla", "--out", "m.valla"}
 	logit, heads := galleryNetwork(t, "logit"), galleryNetwork(t, "variance")
 	must(t, dir, append(lla, "--network", logit, "--classes")...)
 	if out := must(t, dir, "eval", "rows.csv", "--model", "m.valla"); !strings.Contains(out, "Brier") {
 		t.Errorf("eval prints %q", out)
 	}
 	must(t, dir, append(lla, "--network", logit, "--likelihood", "poisson")...)
+	exposed := []string{"fit", "rows.csv", "--network", logit, "--likelihood", "poisson", "--likelihood-exposure", "--method", "lla", "--out", "m.valla"}
+	must(t, dir, append(exposed, "--target", "y,hours")...)
+	if out := must(t, dir, "eval", "rows.csv", "--model", "m.valla"); !strings.Contains(out, `scores of "y", "hours"`) {
+		t.Errorf("eval prints %q", out)
+	}
 	fails(t, dir, 1, `2 outputs ["mean" "log_variance"], expected one; choose with --output`, append(lla, "--network", heads)...)
 	must(t, dir, append(lla, "--network", heads, "--output", "mean", "--law", "gaussian")...)
 	if out := must(t, dir, "network", "show", heads, "--output", "mean,log_variance"); !strings.Contains(out, "logvar.weight") {

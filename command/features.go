@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -49,7 +48,7 @@ type featuresCommand struct {
 	out  string     // path of the file of features
 }
 
-func newFeatures() *cobra.Command {
+func newFeatures(args []string) *cobra.Command {
 	c := &featuresCommand{}
 	cmd := &cobra.Command{
 		Use:   "features DATA {--model FILE | --network FILE | --net-weights FILE} --out FILE",
@@ -75,7 +74,7 @@ A line on stderr says before how long the rows take, and how large the file beco
 	f.StringVar(&c.from.model, "model", "", "model `FILE` with the network")
 	f.StringVar(&c.from.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model")
 	f.StringVar(&c.from.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
-	f.StringVar(&c.from.likelihood, "likelihood", "", "with --network or --net-weights: `NAME` of the observation model of counts, labels or ordered classes")
+	c.from.observing.flags(cmd, args, "with --network or --net-weights: `NAME` of the observation model of counts, labels or ordered classes")
 	f.StringVar(&c.out, "out", "", "`FILE` of features, to which those are added that it does not have")
 	settingsFlags(f, c, "", nil)
 	settingsFlags(f, &c.from.header, "", nil)
@@ -99,9 +98,8 @@ func (c *featuresCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(settings.Complete(c), c.from.checkWeights(), checkOut(cmd, "out", args)); err != nil {
 		return err
 	}
-	var model likelihood.Settings
-	var err error
-	if model, err = c.from.observationModel(); err != nil {
+	model, err := c.from.observing.model()
+	if err != nil {
 		return err
 	}
 	m, set, err := c.from.start(cmd, args, &model)

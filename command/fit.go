@@ -36,7 +36,7 @@ type fitCommand struct {
 	method gp.Settings // settings of chosen
 	named  string      // value of --method
 
-	likelihood string // value of --likelihood; "" means the observation model of the network
+	observing observing // none means the observation model of the network
 
 	model          string        // path of the model, or paths of models between commas; "" for a network from elsewhere
 	netWeights     string        // path of weights from elsewhere
@@ -89,7 +89,7 @@ func newFit(args []string) *cobra.Command {
 		},
 		RunE: running(c.run),
 	}
-	c.flags(cmd)
+	c.flags(cmd, args)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(name, err) })
 	return cmd
 }
@@ -140,12 +140,12 @@ With --feature-file the fit reads the outputs of the first layers of the network
 valla features has computed once, and computes those that the file does not have. The weights of
 these layers are certain, whatever the method. Predictions take rows as before.`
 
-func (c *fitCommand) flags(cmd *cobra.Command) {
+func (c *fitCommand) flags(cmd *cobra.Command, args []string) {
 	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior; several files between commas become an ensemble")
 	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model; several files between commas become an ensemble")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
-	f.StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model that the fit learns in place of the Gaussian noise of a regression, such as student-t (default: the network's)")
+	c.observing.flags(cmd, args, "`NAME` of the observation model that the fit learns in place of the Gaussian noise of a regression, such as student-t (default: the network's)")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
 	settingsFlags(f, c, "", nil)
@@ -212,7 +212,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(cmd, args)); err != nil {
 		return err
 	}
-	model, err := c.observationModel()
+	model, err := c.observing.model()
 	if err != nil {
 		return err
 	}
@@ -246,14 +246,6 @@ func (c *fitCommand) fit(cmd *cobra.Command, m *valla.Model, set *data.Set, mode
 		OnEstimate: d.fitEstimate(c.method.Label()), OnFeatures: d.features,
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
-}
-
-// observationModel returns the observation model that --likelihood names, nil without the flag.
-func (c *fitCommand) observationModel() (likelihood.Settings, error) {
-	if c.likelihood == "" {
-		return nil, nil
-	}
-	return likelihood.Named(c.likelihood)
 }
 
 // lastVerdict returns the verdict of the last event.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // likelihoodDoc is the documentation of an observation model, which likelihood list and likelihood show print as JSON.
@@ -47,6 +48,35 @@ func newLikelihood() *cobra.Command {
 
 // likelihoodPrefix begins the names of the flags for the settings of an observation model.
 const likelihoodPrefix = "likelihood-"
+
+// observing are the flag --likelihood and the flags for the settings of the observation model that it names.
+type observing struct {
+	likelihood string              // value of --likelihood; "" without the flag
+	name       string              // name of the observation model whose flags the command has
+	settings   likelihood.Settings // its settings; nil where there is no such model
+}
+
+// flags adds the flags to a command with these arguments.
+func (o *observing) flags(cmd *cobra.Command, args []string, usage string) {
+	f := cmd.Flags()
+	f.StringVar(&o.likelihood, "likelihood", "", usage)
+	o.name = chosenIn(args, "--likelihood", "")
+	if m, err := likelihood.Lookup(o.name); err == nil {
+		o.settings = m.New()
+		namedFlags(f, likelihoodPrefix, o.settings, o.name+": ", nil)
+	}
+}
+
+// model returns the observation model that --likelihood names; nil without the flag.
+func (o *observing) model() (likelihood.Settings, error) {
+	if o.likelihood == "" || o.likelihood == o.name && o.settings != nil {
+		return o.settings, nil
+	}
+	if _, err := likelihood.Lookup(o.likelihood); err != nil {
+		return nil, err
+	}
+	return nil, settings.Errorf("--likelihood %s beside %s, expected one observation model", o.likelihood, o.name)
+}
 
 // chosenIn returns the last value of a flag in the arguments, and def if they do not have the flag.
 func chosenIn(args []string, flag, def string) string {

@@ -108,7 +108,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newBench(), newTrain(args), newFit(args), newFeatures(), newUpdate(), newCalibrate(), newCompare(), newPredict(), newAcquire(), newExport(), newMerge(), newEval(), newReportPage(), newServe(), newMethod(), newLikelihood(), newNetwork(), newExperiment(), newData(), newVersion(), newDoctor(), newMan())
+	root.AddCommand(newDemo(), newBench(), newTrain(args), newFit(args), newFeatures(args), newUpdate(), newCalibrate(), newCompare(), newPredict(), newAcquire(), newExport(), newMerge(), newEval(), newReportPage(), newServe(), newMethod(), newLikelihood(), newNetwork(), newExperiment(), newData(), newVersion(), newDoctor(), newMan())
 	complete(root)
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together

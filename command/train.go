@@ -10,7 +10,6 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/internal/settings"
 )
 
 // transforming has the flag of the target transform.
@@ -38,17 +37,12 @@ type trainCommand struct {
 	sampling
 	NoiseHead string `set:"noise-head" default:"none" choice:"none log-variance" help:"regression: log-variance trains a network that tells the noise of each row by a second output for each target"` // noise of each row
 
-	memory     memory              // bytes that the table may take
-	likelihood string              // value of --likelihood; "" means Gaussian noise, or classes
-	name       string              // name of the observation model whose flags the command has
-	chosen     likelihood.Settings // settings of this model; nil: none
+	memory    memory    // bytes that the table may take
+	observing observing // none means Gaussian noise, or classes
 }
 
 func newTrain(args []string) *cobra.Command {
-	c := &trainCommand{name: chosenIn(args, "--likelihood", "")}
-	if m, err := likelihood.Lookup(c.name); err == nil {
-		c.chosen = m.New()
-	}
+	c := &trainCommand{}
 	cmd := &cobra.Command{
 		Use:   "train DATA... --out FILE",
 		Short: "Train a network",
@@ -64,10 +58,7 @@ func newTrain(args []string) *cobra.Command {
 	require(cmd, "out")
 	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
 	settingsFlags(cmd.Flags(), c, "", nil)
-	cmd.Flags().StringVar(&c.likelihood, "likelihood", "", "`NAME` of the observation model: "+strings.Join(likelihood.Names(), ", ")+" (default gaussian)")
-	if c.chosen != nil {
-		namedFlags(cmd.Flags(), likelihoodPrefix, c.chosen, c.name+": ", nil)
-	}
+	c.observing.flags(cmd, args, "`NAME` of the observation model: "+strings.Join(likelihood.Names(), ", ")+" (default gaussian)")
 	return cmd
 }
 
@@ -99,17 +90,6 @@ Ctrl-C ends the training, and the best weights so far are written: to --out, or 
 file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
 be resumed later, as if it had not been interrupted.`
 
-// checkLikelihood refuses an unknown observation model.
-func (c *trainCommand) checkLikelihood() error {
-	if c.likelihood == c.name && c.chosen != nil || c.likelihood == "" {
-		return nil
-	}
-	if _, err := likelihood.Lookup(c.likelihood); err != nil {
-		return err
-	}
-	return settings.Errorf("--likelihood %s beside %s, expected one observation model", c.likelihood, c.name)
-}
-
 // inFile adds the path of a file to an error about a target in it.
 func inFile(path string, err error) error {
 	if bad := new(task.TargetError); errors.As(err, &bad) {
@@ -122,13 +102,14 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.check(cmd, args); err != nil {
 		return err
 	}
-	if err := c.checkLikelihood(); err != nil {
+	model, err := c.observing.model()
+	if err != nil {
 		return err
 	}
 	o := valla.TrainOptions{
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
-		Likelihood: c.chosen, TargetTransform: c.transform(),
+		Likelihood: model, TargetTransform: c.transform(),
 	}
 	if c.NoiseHead != "none" {
 		o.NoiseHead = task.ScaleOf(c.NoiseHead)

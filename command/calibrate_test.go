@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // TestCalibrateNumbers: temperature and conformal intervals on the command line.
@@ -77,6 +79,24 @@ func TestCalibrateClasses(t *testing.T) {
 	for _, line := range lines[1:] {
 		if set := line[strings.LastIndexByte(line, ',')+1:]; !slices.Contains(sets, set) {
 			t.Errorf("set %q", set)
+		}
+	}
+	must(t, dir, "predict", "test.csv", "--model", "c.valla", "--level", "0.9", "--out", "p.npz")
+	archive, err := npy.ReadArchive(filepath.Join(dir, "p.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	array, _ := archive.Get("set")
+	in := array.Float64s()
+	for i, line := range lines[1:] {
+		var names []string
+		for k, name := range []string{"1", "2", "4"} {
+			if in[3*i+k] == 1 {
+				names = append(names, name)
+			}
+		}
+		if want := strings.Join(names, "|"); !strings.HasSuffix(line, ","+want) {
+			t.Errorf("row %d: the array set says %q, the table %q", i, want, line)
 		}
 	}
 	var doc struct {

@@ -68,7 +68,8 @@ mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is t
 the most probable class, and p_NAME, the probability of class NAME. After valla calibrate --method
 conformal the interval contains the target with its probability by guarantee. A classification
 then has the column set: the names of the classes in a set that contains the right class with
-this probability, with bars between the names. The formats .npz and .npy leave the column set out.
+this probability, with bars between the names. In .npz the sets are the array set [rows, classes], with 1 for the
+classes of a set and 0 for the others; .npy leaves them out.
 
 --abstain marks rows that need a look. The column abstain is 1 for the rows that break the rule, and
 the column unfamiliar, of models with a posterior, is the share of the training rows whose epistemic
@@ -323,17 +324,32 @@ func numbers(p *listing.Predictions) []listing.Column {
 	return slices.DeleteFunc(slices.Clone(p.Columns), func(c listing.Column) bool { return c.Texts != nil })
 }
 
-// writeNPZ writes one array [N] for each column.
+// writeNPZ writes one array [N] for each column, and the arrays of sets and of samples.
 func writeNPZ(w io.Writer, p *listing.Predictions) error {
 	var names []string
 	var arrays []*tensor.Dense
 	for _, c := range numbers(p) {
 		names, arrays = append(names, c.Name), append(arrays, tensor.New(tensor.WithShape(len(c.Values)), tensor.WithBacking(c.Values)))
 	}
+	if p.Sets != nil {
+		names, arrays = append(names, "set"), append(arrays, membership(p))
+	}
 	if p.Samples != nil {
 		names, arrays = append(names, "samples"), append(arrays, p.Samples)
 	}
 	return npy.EncodeArchive(w, names, arrays)
+}
+
+// membership returns an array [N,C] with 1 for the classes in the set of each row, and 0 for the others.
+func membership(p *listing.Predictions) *tensor.Dense {
+	classes := len(p.Probs[0])
+	in := make([]float64, p.Rows*classes)
+	for i, set := range p.Sets {
+		for _, k := range set {
+			in[i*classes+k] = 1
+		}
+	}
+	return tensor.New(tensor.WithShape(p.Rows, classes), tensor.WithBacking(in))
 }
 
 // writeNPY writes one array [N, columns].

@@ -507,8 +507,8 @@ func TestConformal(t *testing.T) {
 		Conformal: &calibrate.Conformal{Link: "probit", Rows: 3, Scores: []float64{0.125, 0.5, 0.75}},
 	}
 	for level, want := range map[float64][]string{0.25: {"", "", "", "b"}, 0.5: {"a|b", "c", "", "b"}, 0.75: {"a|b", "a|b|c", "a|b|c", "b"}} {
-		if got, err := c.SetNames(level); err != nil || !slices.Equal(got, want) {
-			t.Errorf("level %g: sets %q, error %v, want %q", level, got, err, want)
+		if sets, err := c.Sets(level); err != nil || !slices.Equal(c.SetNames(sets), want) {
+			t.Errorf("level %g: sets %v, error %v, want %q", level, sets, err, want)
 		}
 	}
 	if n, size, err := c.Covered([]float64{1, 1, 0, 1}, 0.5); err != nil || n != 2 || size != 1 {

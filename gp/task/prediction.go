@@ -138,12 +138,8 @@ func (p *Prediction) Sets(level float64) ([][]int, error) {
 	return out, nil
 }
 
-// SetNames returns the sets of [Prediction.Sets] as text: the names of the classes with a bar between them.
-func (p *Prediction) SetNames(level float64) ([]string, error) {
-	sets, err := p.Sets(level)
-	if err != nil {
-		return nil, err
-	}
+// SetNames returns sets of [Prediction.Sets] as text: the names of the classes with a bar between them.
+func (p *Prediction) SetNames(sets [][]int) []string {
 	out := make([]string, len(sets))
 	for i, set := range sets {
 		names := make([]string, len(set))
@@ -152,7 +148,7 @@ func (p *Prediction) SetNames(level float64) ([]string, error) {
 		}
 		out[i] = strings.Join(names, "|")
 	}
-	return out, nil
+	return out
 }
 
 // Best returns the index of the most probable class of each row; if several classes are most probable, the index

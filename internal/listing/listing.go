@@ -23,6 +23,7 @@ type Predictions struct {
 	Columns []Column       // columns in the order of a file
 	Head    map[string]any // further keys of a JSON document, such as the level
 	Probs   [][]float64    // class probabilities of each row [N][C]; nil for a regression
+	Sets    [][]int        // classes in the set of each row, see [valla.Prediction.Sets]; nil without a conformal calibration of classes
 	Samples *tensor.Dense  // samples of functions [S,N,T], or of class probabilities [S,N,C]; nil if there are none
 }
 
@@ -156,11 +157,11 @@ func (r *Predictions) sets(p *valla.Prediction, level float64) error {
 	if p.Conformal == nil {
 		return nil
 	}
-	names, err := p.SetNames(level)
-	if err != nil {
+	var err error
+	if r.Sets, err = p.Sets(level); err != nil {
 		return err
 	}
-	r.Columns = append(r.Columns, Column{Name: "set", Texts: names})
+	r.Columns = append(r.Columns, Column{Name: "set", Texts: p.SetNames(r.Sets)})
 	r.Head["level"] = level
 	return nil
 }
@@ -206,7 +207,7 @@ func (r *Predictions) Join(p *Predictions) error {
 	for i, c := range p.Columns {
 		r.Columns[i].Values, r.Columns[i].Texts = append(r.Columns[i].Values, c.Values...), append(r.Columns[i].Texts, c.Texts...)
 	}
-	r.Rows, r.Probs = r.Rows+p.Rows, append(r.Probs, p.Probs...)
+	r.Rows, r.Probs, r.Sets = r.Rows+p.Rows, append(r.Probs, p.Probs...), append(r.Sets, p.Sets...)
 	return nil
 }
 

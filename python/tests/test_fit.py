@@ -124,11 +124,17 @@ class Networks(unittest.TestCase):
         X, _ = rows()
         c = classes(X)
         net = trained(X, c, 3, nn.functional.cross_entropy)
-        p = valla.fit(net, X, c, classes=True, **QUICK).predict(X)
+        m = valla.fit(net, X, c, classes=True, **QUICK)
+        p = m.predict(X)
         self.assertEqual(p["p"].shape, (200, 3))
         np.testing.assert_allclose(p["p"].sum(axis=1), 1)
         self.assertGreater(np.mean(p["class"] == c), 0.9)
         np.testing.assert_array_equal(p["class"], p["p"].argmax(axis=1))
+        X, _ = rows(seed=1)
+        c = classes(X)
+        sets = m.calibrate(X, c, method="conformal").predict(X)["set"]
+        self.assertEqual((sets.shape, sets.dtype), ((200, 3), np.dtype(bool)))
+        self.assertGreaterEqual(np.mean(sets[np.arange(200), c]), 0.95)
 
     def test_images(self):
         rng = np.random.default_rng(0)

@@ -58,7 +58,8 @@ class Model:
         epistemic and aleatoric, in the units of the target, [rows], or [rows, targets] of several targets; for a
         classification class [rows], the numbers of the most probable classes, and p [rows, classes], the
         probabilities. If the classes are texts, class counts the columns of p from 0 on, and classes [classes] are
-        the texts. A network of one logit has the columns of a regression, whose mean is the probability of class 1.
+        the texts. After calibrate(method="conformal") set [rows, classes] tells which classes are in a set that contains the
+        right class with the probability level. A network of one logit has the columns of a regression, whose mean is the probability of class 1.
         Options are flags, such as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
         arrays = _arrays.inputs(X)
         with _folder() as d:
@@ -136,6 +137,8 @@ def _joined(columns: Dict[str, Array]) -> Dict[str, Array]:
         p, rest = np.stack(list(probs.values()), axis=1), {k: v for k, v in columns.items() if k not in probs}
         if "class" not in columns:  # the program writes no text in arrays
             rest = {"class": p.argmax(axis=1), "classes": np.array([k[len("p_"):] for k in probs]), **rest}
+        if "set" in rest:
+            rest["set"] = rest["set"] == 1
         return {"class": rest.pop("class"), "p": p, **rest}
     targets = [k[len("mean_"):] for k in columns if k.startswith("mean_")]
     if not targets:

@@ -69,10 +69,11 @@ func TestCalibrated(t *testing.T) {
 	q := got.numbers(t, "quantiles", 2, 3)
 	same(t, "quantiles", q, []float64{lower[0], want["numbers"].Mean[0], upper[0], lower[1], want["numbers"].Mean[1], upper[1]})
 
-	sets, err := want["classes"].SetNames(0.9)
+	classes, err := want["classes"].Sets(0.9)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sets := want["classes"].SetNames(classes)
 	r.post("/models/classes/predict?level=0.9", `{"rows":`+string(rows)+`}`, http.StatusOK, &plain)
 	ask("classes", `{"name":"set","parameters":{"level":"0.9"}}`)
 	if text, err := json.Marshal(sets); err != nil || string(got.Outputs[0].Data) != string(text) || plain.Predictions[0].Set != sets[0] || plain.Predictions[1].Set != sets[1] {

@@ -169,8 +169,8 @@ func classSet(a *answer) (any, []int, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("set: %w", err)
 	}
-	names, err := a.p.SetNames(level[0])
-	return names, nil, err
+	sets, err := a.p.Sets(level[0])
+	return a.p.SetNames(sets), nil, err
 }
 
 // unfamiliar makes the share of the training rows with a smaller epistemic variance, for each row.

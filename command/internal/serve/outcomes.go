@@ -16,7 +16,8 @@ import (
 // outcomes are the labels of a version of a model that came back, by which its intervals adapt. A file holds them: a line for
 // each, which is on the disk before the client has its answer.
 type outcomes struct {
-	mu       sync.Mutex
+	adding   sync.Mutex           // held before mu while labels are added, also while the disk has to be waited for; it guards log and labelled
+	mu       sync.Mutex           // guards what else changes, which predictions need; what adding labels changes, it changes under both
 	name     string               // name of the model
 	version  string               // version of the model
 	o        Options              // options of the server
@@ -91,8 +92,8 @@ func (o *outcomes) apply(line outcome) error {
 // add puts outcomes on the disk and adapts the intervals to them. Rows of requests that have their label already are left
 // out, so that a client may send them again. It returns the number of new outcomes.
 func (o *outcomes) add(list []outcome) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.adding.Lock()
+	defer o.adding.Unlock()
 	var fresh []outcome
 	var text []byte
 	now := map[labelled]bool{}
@@ -111,15 +112,25 @@ func (o *outcomes) add(list []outcome) (int, error) {
 	if err := o.log.append(text, len(fresh)); err != nil {
 		return 0, &refusal{http.StatusInsufficientStorage, "the outcomes were not kept: " + err.Error()}
 	}
-	for _, line := range fresh {
-		if err := o.apply(line); err != nil {
-			return 0, err
-		}
+	if err := o.applyAll(fresh); err != nil {
+		return 0, err
 	}
 	if err := o.compact(); err != nil {
 		o.o.Log.Error("the file of labels stays long", "file", o.log.path, "error", err)
 	}
 	return len(fresh), nil
+}
+
+// applyAll adapts the intervals to outcomes.
+func (o *outcomes) applyAll(list []outcome) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, line := range list {
+		if err := o.apply(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // state is what the server says about the outcomes of a model.

@@ -190,6 +190,8 @@ func (o *outcomes) full(lines int, size int64) bool {
 
 // mark notes the present end of the file as the place from which on the next compaction keeps the lines, once the part before is full.
 func (o *outcomes) mark() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if l := &o.log; l.cut.head == nil && o.full(l.lines, l.size) {
 		l.cut = cut{o.head(), l.size, l.lines}
 	}
@@ -230,6 +232,8 @@ func (o *outcomes) compact() error {
 // forget leaves the rows of the oldest lines, which are no longer in the file, out of those that are known. The predictions of their requests
 // go with them, so that no label can count twice.
 func (o *outcomes) forget(lines int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, key := range o.labelled[:lines] {
 		delete(o.known, key)
 		o.recent.remove(key.id)

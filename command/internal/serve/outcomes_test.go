@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -325,4 +326,39 @@ func FuzzOutcomes(f *testing.F) {
 		}
 		again.close()
 	})
+}
+
+// TestPredictionsDoNotWaitForTheDisk: while labels are on their way to the disk, which takes long, predictions have their intervals.
+func TestPredictionsDoNotWaitForTheDisk(t *testing.T) {
+	m := trained(t, "numbers", filepath.Join(t.TempDir(), "m.valla"), 1)
+	o, err := openOutcomes(&version{name: "m", hash: "h", model: m, drift: newDrift(m.Profile())}, Options{Outcomes: t.TempDir(), now: clock(0)}.complete())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.close()
+	slow, disk, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	defer disk.Close()
+	o.log.file = disk
+	many := make([]outcome, 10_000) // more than a pipe holds
+	added := make(chan error)
+	go func() {
+		_, err := o.add(many)
+		added <- err
+	}()
+	if _, err := io.ReadFull(slow, make([]byte, 1)); err != nil { // the labels are on their way
+		t.Fatal(err)
+	}
+	o.keep("q", kept{p: valla.Prediction{Targets: []string{"y"}, Mean: []float64{0}}})
+	o.adapted(valla.Prediction{})
+	if _, ok, _ := o.prediction(labelled{id: "q"}); !ok || o.state().Labels != 0 {
+		t.Errorf("the state before the labels is %+v", o.state())
+	}
+	go func() { _, _ = io.Copy(io.Discard, slow) }()
+	if err := <-added; err == nil || o.state().Labels != 0 {
+		t.Errorf("a pipe is no disk, and labels without a disk do not count: error %v, %+v", err, o.state())
+	}
 }

@@ -97,7 +97,10 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 	if err := m.recalibrate(a, h.Calibration); err != nil {
 		return nil, err
 	}
-	return m, a.Empty()
+	if err := a.Empty(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // readHeader reads model.json, whose version is looked at first.

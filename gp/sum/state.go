@@ -38,8 +38,9 @@ func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	for what, v := range map[string]float64{"factor of VaLLA": h.First, "factor of GAPA": h.Second, "noise variance": h.Noise} {
+	for i, v := range []float64{h.First, h.Second, h.Noise} {
 		if !(v >= 0) || !kernel.Finite(v) {
+			what := []string{"factor of VaLLA", "factor of GAPA", "noise variance"}[i]
 			return nil, fmt.Errorf("valla+gapa: %s %g, expected a finite number that is not negative", what, v)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/optimize"
-
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -29,23 +27,17 @@ func fitStudent(values []float64, out part, rows float64, symmetric bool) studen
 	for _, x := range b.bins {
 		f.values, f.counts = append(f.values, x.sum/x.count*unit), append(f.counts, x.count)
 	}
-	var best *optimize.Result
+	var best vertex
 	for _, dof := range [][]float64{{-4, -2, 0}, {2, 4, 7}} {
 		at := f.start(dof)
 		if !symmetric {
 			at = append(at, 0)
 		}
-		r, err := optimize.Minimize(optimize.Problem{Func: f.loss}, at, &optimize.Settings{
-			Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 20}, MajorIterations: 400,
-		}, &optimize.NelderMead{SimplexSize: 0.2})
-		if err == nil && (best == nil || r.F < best.F) {
-			best = r
+		if v := minimized(f.loss, at); best.x == nil || v.f < best.f {
+			best = v
 		}
 	}
-	if best == nil {
-		return student{dof: mostDoF(len(values)), scale: 1}
-	}
-	return f.at(best.X)
+	return f.at(best.x)
 }
 
 // start returns the best symmetric t of a grid over the scale, and over logits of 1/ν. Few values have several best laws:

@@ -102,6 +102,16 @@ func TestModelled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			e, err := m.Task.Examples(set, m.Dtype())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes, err := m.networkWarnings(t.Context(), e); len(notes) > 0 || err != nil {
+				t.Errorf("the notes %q, error %v", notes, err)
+			}
+			if loss, ok := m.constantLoss(e); !ok || math.IsInf(loss, 0) || loss != loss {
+				t.Errorf("loss %g of the same output for all rows, %t", loss, ok)
+			}
 			o.Training.Iterations = 1
 			first, err := Train(t.Context(), set, o)
 			if err != nil {

@@ -277,12 +277,23 @@ func TestWarnings(t *testing.T) {
 			p.Set(i, 5*p.At(i))
 		}
 	}
+	o, visits := modelledProblems[0].options(t, "float64"), modelledProblems[0].set(50, 1)
+	counts, err := Train(t.Context(), visits, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range counts.Net.Params() {
+		for i := range p.Floats() {
+			p.Set(i, 3*p.At(i))
+		}
+	}
 	for _, c := range []struct {
 		m    *Model
 		set  *data.Set
 		toy  float64
 		want []string
 	}{
+		{counts, visits, 0.5, []string{"The network is worse than predicting the same for all rows: its NLL is", "is another quantity than the likelihood poisson expects"}},
 		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "standardize"}},
 		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "the classes in another order", "standardize"}},
 		{good, set, 1e-9, []string{"The posterior adds nothing", "rows that the network has not seen"}},

@@ -37,15 +37,20 @@ func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jur
 	return append(notes, m.noiseWarnings(train, p, j)...), nil
 }
 
-// networkWarnings compares the network with the best constant prediction, in a classification and with Gaussian noise.
+// networkWarnings compares the network with the best constant prediction.
 func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]string, error) {
 	m = m.MAP()
-	if !m.Task.Classifies() && !m.Task.Gaussian() {
-		return nil, nil
-	}
 	loss, err := m.heldLoss(ctx, train)
 	if err != nil {
 		return nil, err
+	}
+	if !m.Task.Classifies() && !m.Task.Gaussian() {
+		if constant, ok := m.constantLoss(train); ok && loss > constant {
+			return []string{fmt.Sprintf("The network is worse than predicting the same for all rows: its NLL is %.3g instead of %.3g. "+
+				"It is hardly trained, its output is another quantity than the likelihood %s expects, such as a mean count in place of its logarithm, or it takes other inputs: "+
+				"weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, constant, m.Task.Likelihood())}, nil
+		}
+		return nil, nil
 	}
 	spread, c := m.spread(train), float64(m.Task.Size())
 	if spread == 0 {
@@ -60,6 +65,25 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 			"It is hardly trained, has the classes in another order than that of their sorted names, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
 	}
 	return nil, nil
+}
+
+// constantLoss returns the smallest mean loss of outputs that are the same for all examples, and whether the targets differ and have
+// one.
+func (m *Model) constantLoss(e gp.Examples) (loss float64, ok bool) {
+	s, ok := likelihood.Of(m.Task.Likelihood())
+	if !ok {
+		return 0, false
+	}
+	y, w, c := graph.Floats(e.Y), s.Width(), m.Task.Size()
+	for k := range c {
+		own := columns(y, k*w, w, c*w)
+		if ok = !slices.Equal(own[w:], own[:len(own)-w]); !ok {
+			return 0, false
+		}
+		_, mean := likelihood.Constant(s, own)
+		loss -= mean
+	}
+	return loss, true
 }
 
 // spread returns the mean variance of the targets of a regression, in the network's units, or the entropy of

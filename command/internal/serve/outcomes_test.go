@@ -328,8 +328,8 @@ func FuzzOutcomes(f *testing.F) {
 	})
 }
 
-// TestPredictionsDoNotWaitForTheDisk: while labels are on their way to the disk, which takes long, predictions have their intervals.
-func TestPredictionsDoNotWaitForTheDisk(t *testing.T) {
+// TestOutcomesOnTheirWayToTheDisk: while labels are on their way to the disk, which takes long, predictions have their intervals.
+func TestOutcomesOnTheirWayToTheDisk(t *testing.T) {
 	m := trained(t, "numbers", filepath.Join(t.TempDir(), "m.valla"), 1)
 	o, err := openOutcomes(&version{name: "m", hash: "h", model: m, drift: newDrift(m.Profile())}, Options{Outcomes: t.TempDir(), now: clock(0)}.complete())
 	if err != nil {

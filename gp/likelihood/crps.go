@@ -19,6 +19,10 @@ func CRPS(d Distribution, y float64, kind Kind) float64 {
 		return spreadOf(y-d.Mu, d.Variance()) - 0.5*spreadOf(0, 2*d.Variance())
 	case normals:
 		return d.crps(y)
+	case scaleMixture:
+		if d.nu >= leastClosed {
+			return d.crps(y)
+		}
 	case counts:
 		if score, ok := d.crps(y); ok {
 			return score

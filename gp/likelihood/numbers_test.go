@@ -352,3 +352,19 @@ func ExampleLikelihood() {
 	fmt.Printf("log N(1; 0.5, 0.25) = %.4f\n", graph.Floats(p.Value(term))[0])
 	// Output: log N(1; 0.5, 0.25) = -0.7258
 }
+
+// TestCRPSOfStudent: the closed form of the mixture of scales is the integral over the CDF.
+func TestCRPSOfStudent(t *testing.T) {
+	for _, nu := range []float64{4, 4.5, 8, 30, 1e6} {
+		l := likelihood.Each(likelihood.NewStudentT(nu, 0.5, true, tensor.Float64))
+		for _, q := range []float64{0, 0.3, 40} {
+			for _, r := range []float64{0, 0.5, -3, 50, 1e4} {
+				d := l.Predict(0, 2, q)
+				got, want := likelihood.CRPS(d, 2+r, likelihood.Number), likelihood.CRPS(plain{d}, 2+r, likelihood.Number)
+				if math.Abs(got-want) > 1e-8*want {
+					t.Errorf("ν = %g, q = %g, residual %g: %.12g, expected %.12g", nu, q, r, got, want)
+				}
+			}
+		}
+	}
+}

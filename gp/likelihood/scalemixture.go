@@ -93,14 +93,45 @@ func (d scaleMixture) normal(r, lambda float64) float64 {
 	return 0.5 * math.Erfc(-r/math.Sqrt(2*d.q+d.nu*d.scale*d.scale/lambda))
 }
 
+// leastClosed is the ν from which on the points of the quadrature hold a mean distance with all digits that matter.
+const leastClosed = 4
+
+// crps is E|Y − y| − ½E|Y − Y'|, as of a mixture of Gaussians, see [normals].
+func (d scaleMixture) crps(y float64) float64 {
+	var v [scalePoints]float64
+	sum, pairs := 0.0, 0.0
+	for i, w := range d.weights {
+		v[i] = d.q + 0.5*d.nu*d.scale*d.scale/d.central.lambda[i]
+		sum += w * spreadOf(y-d.mean, v[i])
+		same := 0.5 * w * math.Sqrt(2*v[i])
+		for j, u := range d.weights[:i] {
+			same += u * math.Sqrt(v[i]+v[j])
+		}
+		pairs += w * same
+	}
+	return sum - pairs*math.Sqrt(2/math.Pi)
+}
+
+// logDensity is about the log density at mean + r, by the quadrature that lower has, so that it costs as little.
+func (d scaleMixture) logDensity(r float64) float64 {
+	if r*r > farTail*farTail*d.scale*d.scale {
+		return d.logPredictive(r, 0, d.q)
+	}
+	sum := 0.0
+	for i, w := range d.weights {
+		v := d.q + 0.5*d.nu*d.scale*d.scale/d.central.lambda[i]
+		sum += w * math.Exp(-0.5*r*r/v) / math.Sqrt(v)
+	}
+	return math.Log(sum) - 0.5*math.Log(2*math.Pi)
+}
+
 // Quantile implements Distribution. The tails are symmetric, so that both have all their digits.
 func (d scaleMixture) Quantile(p float64) float64 {
 	if p > 0.5 {
 		return 2*d.mean - d.Quantile(1-p)
 	}
 	spread := math.Sqrt(d.q + d.scale*d.scale)
-	density := func(r float64) float64 { return d.logPredictive(r, 0, d.q) }
-	return d.mean + quantile(d.lower, density, p, math.Min(distuv.UnitNormal.Quantile(p), 0)*spread, spread)
+	return d.mean + quantile(d.lower, d.logDensity, p, math.Min(distuv.UnitNormal.Quantile(p), 0)*spread, spread)
 }
 
 // Draw implements Distribution.

@@ -355,7 +355,7 @@ func ExampleLikelihood() {
 
 // TestCRPSOfStudent: the closed form of the mixture of scales is the integral over the CDF.
 func TestCRPSOfStudent(t *testing.T) {
-	for _, nu := range []float64{4, 4.5, 8, 30, 1e6} {
+	for _, nu := range []float64{2.5, 3, 4.5, 8, 30, 1e6} {
 		l := likelihood.Each(likelihood.NewStudentT(nu, 0.5, true, tensor.Float64))
 		for _, q := range []float64{0, 0.3, 40} {
 			for _, r := range []float64{0, 0.5, -3, 50, 1e4} {

@@ -94,7 +94,7 @@ func (d scaleMixture) normal(r, lambda float64) float64 {
 }
 
 // leastClosed is the ν from which on the points of the quadrature hold a mean distance with all digits that matter.
-const leastClosed = 4
+const leastClosed = 2.5
 
 // crps is E|Y − y| − ½E|Y − Y'|, as of a mixture of Gaussians, see [normals].
 func (d scaleMixture) crps(y float64) float64 {

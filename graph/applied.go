@@ -17,12 +17,13 @@ import (
 // gorgonia.SDOp.
 type applied struct {
 	Op
-	in   []tensor.Shape // of the operands
-	out  tensor.Shape   // of the result
-	dt   tensor.Dtype   // of operands and result
-	salt int            // separates nodes that Gorgonia's 32-bit hash would merge
-	key  string         // of Op, which may take long to write
-	hash uint32         // of every attribute, see setHash
+	operands []*Node        // what the operation is applied to
+	in       []tensor.Shape // of the operands
+	out      tensor.Shape   // of the result
+	dt       tensor.Dtype   // of operands and result
+	salt     int            // separates nodes that Gorgonia's 32-bit hash would merge
+	key      string         // of Op, which may take long to write
+	hash     uint32         // of every attribute, see setHash
 }
 
 var (

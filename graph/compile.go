@@ -14,13 +14,13 @@ import (
 // node. Outputs, and nodes that are computed once for all runs, keep theirs.
 type compiler[T kernel.Float] struct {
 	code    *code[T]         // the machine in the making
-	varying map[*expr]bool   // nil: everything varies
-	root    map[*expr]*expr  // the expression whose memory this one shares
-	left    map[*expr]int    // uses of a root's memory still to come
+	varying marks            // what changes from run to run; nil: everything
+	root    []*expr          // by id: the expression whose memory this one shares
+	left    []int            // by id: uses of a root's memory still to come
 	arena   arena            // the plan of memory
-	place   map[*expr]region // by root
+	place   []region         // by id of a root
 	copies  map[*expr]region // of outputs that are leaves
-	keep    map[*expr]bool   // roots whose memory is never given back
+	keep    []bool           // by id: roots whose memory is never given back
 	links   []link[T]        // the steps in order, with the places of their arrays
 }
 
@@ -33,12 +33,12 @@ type link[T kernel.Float] struct {
 
 // newCompiler plans a program, or a twin that has no memory of its own for what is computed once.
 func newCompiler[T kernel.Float](outputs []*expr, o Options, twin bool) (*compiler[T], error) {
+	order := needed(outputs)
+	n := ids(order)
 	c := &compiler[T]{
 		code: &code[T]{leaves: map[*Node][]T{}, uses: map[*Node][]operand[T]{}},
-		root: map[*expr]*expr{}, left: map[*expr]int{}, place: map[*expr]region{},
-		copies: map[*expr]region{}, keep: map[*expr]bool{},
+		root: make([]*expr, n), left: make([]int, n), place: make([]region, n), copies: map[*expr]region{}, keep: make([]bool, n),
 	}
-	order := needed(outputs)
 	if o.Varying != nil {
 		c.varying = changing(order, o.Varying)
 	}
@@ -55,7 +55,7 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options, twin bool) (*compil
 		}
 	}
 	for _, e := range outputs {
-		if c.root[e].leaf != nil {
+		if c.root[e.id].leaf != nil {
 			c.copyLeaf(e)
 		}
 	}
@@ -91,7 +91,7 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 	for i, e := range outputs {
 		from, ok := c.copies[e]
 		if !ok {
-			from = c.place[c.root[e]]
+			from = c.place[c.root[e.id].id]
 		}
 		values[i] = wrap(e.shape, c.at(from, e))
 	}
@@ -113,7 +113,7 @@ func (c *compiler[T]) connect(twin bool) {
 			if r.leaf != nil {
 				l.s.x[i] = c.code.leaves[r.leaf]
 			} else {
-				l.s.x[i] = c.at(c.place[r], r)
+				l.s.x[i] = c.at(c.place[r.id], r)
 			}
 		}
 	}
@@ -131,32 +131,32 @@ func (c *compiler[T]) at(r region, e *expr) []T {
 // plan finds which expressions share a buffer and how often each buffer is read.
 func (c *compiler[T]) plan(order, outputs []*expr) {
 	for _, e := range order {
-		c.root[e] = e
+		c.root[e.id] = e
 		if _, ok := e.op.(reshape); ok {
-			c.root[e] = c.root[e.in[0]]
+			c.root[e.id] = c.root[e.in[0].id]
 		}
 	}
 	for _, e := range order {
 		for _, in := range e.in {
-			c.left[c.root[in]]++
+			c.left[c.root[in.id].id]++
 			if !c.each(in) && c.each(e) {
-				c.keep[c.root[in]] = true
+				c.keep[c.root[in.id].id] = true
 			}
 		}
 	}
 	for _, e := range outputs {
-		c.keep[c.root[e]] = true
+		c.keep[c.root[e.id].id] = true
 	}
 }
 
 // each reports whether e is computed in every run.
-func (c *compiler[T]) each(e *expr) bool { return c.varying == nil || c.varying[e] }
+func (c *compiler[T]) each(e *expr) bool { return c.varying == nil || c.varying.has(e) }
 
 func (c *compiler[T]) emit(e *expr) error {
 	switch {
 	case e.leaf != nil:
 		return c.leaf(e.leaf)
-	case c.root[e] != e:
+	case c.root[e.id] != e:
 		c.release(e.in)
 		return nil
 	}
@@ -165,9 +165,9 @@ func (c *compiler[T]) emit(e *expr) error {
 		return err
 	}
 	l := link[T]{s: s, y: c.room(e)}
-	c.place[e] = l.y
+	c.place[e.id] = l.y
 	for i, a := range e.in {
-		r := c.root[a]
+		r := c.root[a.id]
 		l.x = append(l.x, r)
 		if r.leaf != nil {
 			c.code.uses[r.leaf] = append(c.code.uses[r.leaf], operand[T]{s, i})
@@ -203,9 +203,9 @@ func (c *compiler[T]) leaf(n *Node) error {
 func (c *compiler[T]) room(e *expr) region {
 	want := size(e.shape)
 	for _, a := range e.in {
-		if r := c.root[a]; elementwise(e) && c.left[r] == 1 && c.mayFree(r) && size(r.shape) == want {
-			c.keep[r] = true // it is e's now
-			return c.place[r]
+		if r := c.root[a.id]; elementwise(e) && c.left[r.id] == 1 && c.mayFree(r) && size(r.shape) == want {
+			c.keep[r.id] = true // it is e's now
+			return c.place[r.id]
 		}
 	}
 	r := c.arena.take(want)
@@ -223,23 +223,23 @@ func elementwise(e *expr) bool {
 // release gives back the memory of operands that nothing else will read.
 func (c *compiler[T]) release(in []*expr) {
 	for _, a := range in {
-		r := c.root[a]
-		c.left[r]--
-		if c.left[r] == 0 && c.mayFree(r) {
-			c.arena.give(c.place[r])
+		r := c.root[a.id]
+		c.left[r.id]--
+		if c.left[r.id] == 0 && c.mayFree(r) {
+			c.arena.give(c.place[r.id])
 		}
 	}
 }
 
 // mayFree reports whether a root's memory is of no use after its last reader.
-func (c *compiler[T]) mayFree(r *expr) bool { return !c.keep[r] && r.leaf == nil }
+func (c *compiler[T]) mayFree(r *expr) bool { return !c.keep[r.id] && r.leaf == nil }
 
 // copyLeaf makes each run copy the value of an output that is a leaf, or one reshaped.
 func (c *compiler[T]) copyLeaf(e *expr) {
 	if _, ok := c.copies[e]; ok {
 		return
 	}
-	root, to := c.root[e], c.arena.take(size(e.shape))
+	root, to := c.root[e.id], c.arena.take(size(e.shape))
 	s := &step[T]{e: e, x: make([][]T, 1), f: func(y []T, x [][]T) error { copy(y, x[0]); return nil }}
 	c.copies[e] = to
 	c.links = append(c.links, link[T]{s, to, []*expr{root}})

@@ -147,12 +147,24 @@ func needed(outputs []*expr) []*expr {
 	return reached(outputs, func(e *expr) []*expr { return e.in }, func(e *expr) int { return e.id })
 }
 
+// ids returns a number above the ids of expressions, which are in the order of their ids.
+func ids(order []*expr) int {
+	if len(order) == 0 {
+		return 0
+	}
+	return order[len(order)-1].id + 1
+}
+
+// marks are a set of expressions, by their ids.
+type marks []bool
+
+func (m marks) has(e *expr) bool { return e.id < len(m) && m[e.id] }
+
 // changing marks the given leaves and all expressions that are computed from them.
-func changing(order []*expr, leaves []*Node) map[*expr]bool {
-	marked := make(map[*expr]bool)
+func changing(order []*expr, leaves []*Node) marks {
+	marked := make(marks, ids(order))
 	for _, e := range order {
-		marked[e] = e.leaf != nil && slices.Contains(leaves, e.leaf) ||
-			slices.ContainsFunc(e.in, func(a *expr) bool { return marked[a] })
+		marked[e.id] = e.leaf != nil && slices.Contains(leaves, e.leaf) || slices.ContainsFunc(e.in, marked.has)
 	}
 	return marked
 }

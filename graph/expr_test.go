@@ -81,7 +81,7 @@ func RewrittenSteps(outputs, varying []*Node) (once, each int) {
 		case root.leaf != nil && slices.Contains(exprs, e):
 			each++
 		case root.leaf != nil || root != e:
-		case marked[e]:
+		case marked.has(e):
 			each++
 		default:
 			once++

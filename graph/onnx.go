@@ -218,7 +218,7 @@ type transcript struct {
 	exprs  [2][]*expr          // in order
 	shapes map[*expr][]Extent  // of the first stage
 	names  map[*expr]ONNXValue // of the first stage, as far as they are written
-	varies map[*expr]bool      // of the first stage
+	varies marks               // of the first stage
 	named  bool                // the error of w names an operation
 }
 

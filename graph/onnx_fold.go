@@ -12,7 +12,7 @@ import (
 func (t *transcript) fold(outputs []*expr) error {
 	steady := map[*expr]bool{}
 	for _, e := range t.exprs[0] {
-		steady[e] = !t.varies[e] && !slices.ContainsFunc(t.shapes[e], Extent.free) &&
+		steady[e] = !t.varies.has(e) && !slices.ContainsFunc(t.shapes[e], Extent.free) &&
 			!slices.ContainsFunc(e.in, func(a *expr) bool { return !steady[a] })
 	}
 	edge, own := t.edge(outputs, steady)

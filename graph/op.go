@@ -63,7 +63,7 @@ func (b *Builder) Apply(op Op, in ...*Node) *Node {
 	if b.err != nil {
 		return nil
 	}
-	o := &applied{Op: op, dt: b.dt, key: op.Key()}
+	o := &applied{Op: op, operands: slices.Clone(in), dt: b.dt, key: op.Key()}
 	if !b.usable(o.key, in...) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (b *Builder) Apply(op Op, in ...*Node) *Node {
 	if !possible(o.out) {
 		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", o.key, o.in, o.out)
 	}
-	return b.add(o, in)
+	return b.add(o)
 }
 
 // usable reports whether nodes can be operands in b's graph, and fails b if not.
@@ -97,13 +97,13 @@ func (b *Builder) usable(what string, nodes ...*Node) bool {
 // add creates o's node. Gorgonia merges nodes whose 32-bit hashes agree without
 // comparing their children, so add checks the node. If the node is not the node that
 // was meant, add makes the node again under another hash.
-func (b *Builder) add(o *applied, in []*Node) *Node {
+func (b *Builder) add(o *applied) *Node {
 	for {
 		b.index.expect()
 		o.setHash()
-		n := gorgonia.NewUniqueNode(gorgonia.WithOp(o), gorgonia.WithChildren(slices.Clone(in)), gorgonia.In(b.g),
+		n := gorgonia.NewUniqueNode(gorgonia.WithOp(o), gorgonia.WithChildren(slices.Clone(o.operands)), gorgonia.In(b.g),
 			hashed, gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithShape(o.out...))
-		if n.Op() == gorgonia.Op(o) || o.is(n.Op()) && slices.Equal(Children(n), in) {
+		if n.Op() == gorgonia.Op(o) || o.is(n.Op()) && slices.Equal(Children(n), o.operands) {
 			return n
 		}
 		o.salt++
@@ -122,8 +122,12 @@ func unwrap(o gorgonia.Op) (Op, bool) {
 	return own.Op, true
 }
 
-// Children returns the operands of n in order; none for a leaf.
+// Children returns the operands of n in order, which must not be changed; none for a leaf.
 func Children(n *Node) []*Node {
+	// Gorgonia makes an iterator and two lists. A clone of a node has its operation, and operands in its own graph.
+	if o, ok := n.Op().(*applied); ok && (len(o.operands) == 0 || o.operands[0].Graph() == n.Graph()) {
+		return o.operands
+	}
 	it := n.Graph().From(n.ID())
 	if it == nil || it.Len() == 0 {
 		return nil

@@ -10,7 +10,7 @@ type sumParts struct {
 	*rewriter
 	made   map[*expr]*expr // the new expression of each old one
 	formed map[*expr]bool  // expressions with a use other than in a sum of products
-	varies map[*expr]bool  // expressions that change from run to run; nil: no matrix becomes panels
+	varies marks           // expressions that change from run to run; nil: no matrix becomes panels
 }
 
 // takeOut returns the outputs with small factors taken out of sums: they multiply the sum
@@ -56,7 +56,7 @@ func (p *sumParts) remade(e *expr) *expr {
 	case contract:
 		return p.contract(in[0], in[1], op.to, !p.formed[e.in[0]], !p.formed[e.in[1]])
 	case matMul:
-		return p.product(op, in[0], in[1], p.varies[e.in[0]] && !p.varies[e.in[1]])
+		return p.product(op, in[0], in[1], p.varies.has(e.in[0]) && !p.varies.has(e.in[1]))
 	default:
 		return p.simplified(op, in...)
 	}

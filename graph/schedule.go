@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"maps"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -11,13 +11,13 @@ import (
 // much memory as it takes, or takes next to none: rows of Jacobians, of which inner products
 // with two others are all that is wanted, do not wait until the rows of all layers are there.
 func (c *compiler[T]) schedule(order []*expr) []*expr {
-	s := &scheduler[T]{compiler: c, left: maps.Clone(c.left), missing: map[*expr]int{}, users: map[*expr][]*expr{}}
+	s := &scheduler[T]{compiler: c, left: slices.Clone(c.left), missing: slices.Repeat([]int{there}, len(c.left)), users: make([][]*expr, len(c.left))}
 	for _, e := range order {
-		s.missing[e] = 0
+		s.missing[e.id] = 0
 		for _, a := range e.in {
-			if _, ok := s.missing[a]; ok {
-				s.missing[e]++
-				s.users[a] = append(s.users[a], e)
+			if s.missing[a.id] != there {
+				s.missing[e.id]++
+				s.users[a.id] = append(s.users[a.id], e)
 			}
 		}
 	}
@@ -27,32 +27,35 @@ func (c *compiler[T]) schedule(order []*expr) []*expr {
 	return s.order
 }
 
+// there is what is missing of an expression that is there.
+const there = -1
+
 // scheduler is a schedule in the making.
 type scheduler[T kernel.Float] struct {
 	*compiler[T]
-	order   []*expr           // the schedule so far
-	left    map[*expr]int     // uses of a root's memory still to come
-	missing map[*expr]int     // operands that are not there yet; -1: the expression is there itself
-	users   map[*expr][]*expr // of an expression, one for each use
+	order   []*expr   // the schedule so far
+	left    []int     // by id: uses of a root's memory still to come
+	missing []int     // by id: operands that are not there yet; there: the expression is there itself, or comes from elsewhere
+	users   [][]*expr // by id of an expression, one for each use
 
 	preparing bool // prepare is at work and is not called again
 }
 
 // take makes e the next expression, and those that are then to come at once.
 func (s *scheduler[T]) take(e *expr) {
-	if s.missing[e] < 0 {
+	if s.missing[e.id] == there {
 		return
 	}
 	s.prepare(e)
-	s.order, s.missing[e] = append(s.order, e), -1
+	s.order, s.missing[e.id] = append(s.order, e), there
 	for _, a := range e.in {
-		s.left[s.root[a]]--
+		s.left[s.root[a.id].id]--
 	}
-	for _, u := range s.users[e] {
-		s.missing[u]--
+	for _, u := range s.users[e.id] {
+		s.missing[u.id]--
 	}
-	for _, u := range s.users[e] {
-		if s.missing[u] == 0 && s.thrifty(u) {
+	for _, u := range s.users[e.id] {
+		if s.missing[u.id] == 0 && s.thrifty(u) {
 			s.take(u)
 		}
 	}
@@ -62,17 +65,21 @@ func (s *scheduler[T]) take(e *expr) {
 // takes next to no memory beside the memory of an operand.
 func (s *scheduler[T]) thrifty(e *expr) bool {
 	given := 0
-	uses := map[*expr]int{}
-	for _, a := range e.in {
-		r := s.root[a]
-		if uses[r]++; s.left[r] == uses[r] && s.mayFree(r) {
+	for i, a := range e.in {
+		r, uses := s.root[a.id], 0
+		for _, b := range e.in[:i+1] {
+			if s.root[b.id] == r {
+				uses++
+			}
+		}
+		if s.left[r.id] == uses && s.mayFree(r) {
 			given += size(r.shape)
 		}
 		if isSmall(size(r.shape), size(e.shape)) {
 			return true
 		}
 	}
-	return s.root[e] != e || size(e.shape) <= given
+	return s.root[e.id] != e || size(e.shape) <= given
 }
 
 // prepare takes what the users of a large e that may run in a chain with it read beside it, where
@@ -96,7 +103,7 @@ func (s *scheduler[T]) prepare(e *expr) {
 // readers returns the users of e's memory that work element by element, or sum products.
 func (s *scheduler[T]) readers(e *expr) []*expr {
 	var list []*expr
-	for _, u := range s.users[e] {
+	for _, u := range s.users[e.id] {
 		_, sums := u.op.(contract)
 		_, reshaped := u.op.(reshape)
 		switch {
@@ -112,7 +119,7 @@ func (s *scheduler[T]) readers(e *expr) []*expr {
 // small reports whether a, which may be there already, is much smaller than e and can be
 // computed of such expressions. known holds those that have been looked at.
 func (s *scheduler[T]) small(a, e *expr, known map[*expr]bool) bool {
-	if missing, ok := s.missing[a]; !ok || missing < 0 {
+	if s.missing[a.id] == there {
 		return true
 	}
 	is, ok := known[a]
@@ -128,7 +135,7 @@ func (s *scheduler[T]) small(a, e *expr, known map[*expr]bool) bool {
 
 // bring takes a after its operands.
 func (s *scheduler[T]) bring(a *expr) {
-	if missing, ok := s.missing[a]; !ok || missing < 0 {
+	if s.missing[a.id] == there {
 		return
 	}
 	for _, b := range a.in {

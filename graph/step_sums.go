@@ -91,9 +91,9 @@ func StepRows(rows *Node) (StepUse, bool) {
 	if !ok {
 		return StepUse{}, false
 	}
-	in := Children(n)
+	first, second := Children(n)[0], Children(n)[1]
 	if s.swapped {
-		in[0], in[1] = in[1], in[0]
+		first, second = second, first
 	}
-	return StepUse{in[0], in[1], s.swapped}, true
+	return StepUse{first, second, s.swapped}, true
 }

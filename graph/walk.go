@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -12,30 +11,32 @@ import (
 func Ancestors(nodes ...*Node) []*Node {
 	// A node's ID grows with its creation, so this order depends on the graph
 	// alone and not on which outputs were asked for first.
-	return reached(nodes, Children, (*Node).ID)
+	return reached(nodes, Children, func(n *Node) int { return int(n.ID()) })
 }
 
 // reached returns the given nodes or expressions and all from which they are computed, in the order of
 // their ids.
-func reached[N comparable, ID cmp.Ordered](from []N, operands func(N) []N, id func(N) ID) []N {
-	seen := make(map[N]bool)
-	var order []N
+func reached[N comparable](from []N, operands func(N) []N, id func(N) int) []N {
+	var none N
+	var all []N // by id; none where it is not reached
 	var visit func(n N)
 	visit = func(n N) {
-		if seen[n] {
+		i := id(n)
+		if i >= len(all) {
+			all = append(all, make([]N, i+1-len(all))...)
+		}
+		if all[i] != none {
 			return
 		}
-		seen[n] = true
+		all[i] = n
 		for _, c := range operands(n) {
 			visit(c)
 		}
-		order = append(order, n)
 	}
 	for _, n := range from {
 		visit(n)
 	}
-	slices.SortStableFunc(order, func(a, b N) int { return cmp.Compare(id(a), id(b)) })
-	return order
+	return slices.DeleteFunc(all, func(n N) bool { return n == none })
 }
 
 // Dependents marks the nodes of order (operands first) that are computed from one

@@ -137,15 +137,14 @@ func newInformation(p Problem, rng *rand.Rand, limit int64) (*information, error
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
-	o := graph.Options{Varying: []*graph.Node{x}}
-	if _, _, err := graph.Tile("the information in the layers", 1, limit, func(int) (int64, error) {
-		bytes, err := graph.Plan(b, t.squares, o)
-		return int64(bytes), err
-	}); err != nil {
+	d, err := graph.NewDraft(b, t.squares, graph.Options{Varying: []*graph.Node{x}})
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if t.program, err = graph.Compile(b, t.squares, o); err != nil {
+	if need := d.Cost().Bytes; limit > 0 && need > limit {
+		return nil, &graph.MemoryError{What: "the information in the layers", Need: need, Limit: limit}
+	}
+	if t.program, err = d.Compile(); err != nil {
 		return nil, err
 	}
 	t.x = tensor.New(tensor.Of(p.Dtype()), tensor.WithShape(shape...))

@@ -20,18 +20,19 @@ type Batch struct {
 // do not depend on x are computed once and again after each Refresh. The error is a *MemoryError
 // if the batch would hold more than limit bytes; 0 is no limit.
 func NewBatchWithin(limit int64, b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
-	o := Options{Varying: []*Node{x}}
-	if limit > 0 {
-		need, err := Plan(b, outputs, o)
-		if err != nil {
-			return nil, err
-		}
-		need += x.Shape().TotalSize() * int(x.Dtype().Size())
-		if int64(need) > limit {
-			return nil, &MemoryError{What: fmt.Sprintf("a prediction of %d examples", x.Shape()[0]), Need: int64(need), Limit: limit}
-		}
+	d, err := NewDraft(b, outputs, Options{Varying: []*Node{x}})
+	if err != nil {
+		return nil, err
 	}
-	p, err := Compile(b, outputs, o)
+	if need := d.Cost().Bytes + int64(x.Shape().TotalSize())*int64(x.Dtype().Size()); limit > 0 && need > limit {
+		return nil, &MemoryError{What: fmt.Sprintf("a prediction of %d examples", x.Shape()[0]), Need: need, Limit: limit}
+	}
+	return draftedBatch(d, x, outputs)
+}
+
+// draftedBatch returns the batch of a draft.
+func draftedBatch(d *Draft, x *Node, outputs []*Node) (*Batch, error) {
+	p, err := d.Compile()
 	if err != nil {
 		return nil, err
 	}

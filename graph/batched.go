@@ -29,7 +29,16 @@ const beside = 2 << 30
 // NewBatched compiles outputs, whose axis 0 is the batch, as functions of x [B,…].
 // Parts that do not depend on x are computed once and again after each Refresh.
 func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
-	first, err := NewBatchWithin(0, b, x, outputs...)
+	d, err := NewDraft(b, outputs, Options{Varying: []*Node{x}})
+	if err != nil {
+		return nil, err
+	}
+	return draftedBatched(d, x, outputs)
+}
+
+// draftedBatched is NewBatched for a draft of outputs.
+func draftedBatched(d *Draft, x *Node, outputs []*Node) (*Batched, error) {
+	first, err := draftedBatch(d, x, outputs)
 	if err != nil {
 		return nil, err
 	}

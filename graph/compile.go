@@ -13,6 +13,8 @@ import (
 // compiler assigns memory to every node. The memory is given back after the last use of the
 // node. Outputs, and nodes that are computed once for all runs, keep theirs.
 type compiler[T kernel.Float] struct {
+	outputs []*expr          // what is computed
+	first   *code[T]         // of a twin: the machine that has what is computed once; nil for others
 	code    *code[T]         // the machine in the making
 	varying marks            // what changes from run to run; nil: everything
 	root    []*expr          // by id: the expression whose memory this one shares
@@ -31,11 +33,12 @@ type link[T kernel.Float] struct {
 	x []*expr // the roots of the operands
 }
 
-// newCompiler plans a program, or a twin that has no memory of its own for what is computed once.
-func newCompiler[T kernel.Float](outputs []*expr, o Options, twin bool) (*compiler[T], error) {
+// newCompiler plans a program or, if first is not nil, a twin of first, which has no memory of its own for what is computed once.
+func newCompiler[T kernel.Float](outputs []*expr, o Options, first *code[T]) (*compiler[T], error) {
 	order := needed(outputs)
 	n := ids(order)
 	c := &compiler[T]{
+		outputs: outputs, first: first,
 		code: &code[T]{leaves: map[*Node][]T{}, uses: map[*Node][]operand[T]{}},
 		root: make([]*expr, n), left: make([]int, n), place: make([]region, n), copies: map[*expr]region{}, keep: make([]bool, n),
 	}
@@ -44,7 +47,7 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options, twin bool) (*compil
 	}
 	c.plan(order, outputs)
 	for _, each := range []bool{false, true} { // in the order in which they run
-		if twin {
+		if first != nil {
 			c.arena = arena{}
 		}
 		own := slices.DeleteFunc(slices.Clone(order), func(e *expr) bool { return c.each(e) != each })
@@ -68,10 +71,15 @@ const largeArena = 64 << 20
 // compile returns the machine that computes outputs, and their values. It takes what is computed
 // once from first, a machine for the same outputs, unless this is nil.
 func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machine, []*tensor.Dense, error) {
-	c, err := newCompiler[T](outputs, o, first != nil)
+	c, err := newCompiler(outputs, o, first)
 	if err != nil {
 		return nil, nil, err
 	}
+	return c.machine()
+}
+
+// machine returns the machine and the values of the outputs, after it has allocated its memory.
+func (c *compiler[T]) machine() (machine, []*tensor.Dense, error) {
 	bytes := int64(c.bytes())
 	if err := CheckMemory("a graph", bytes); err != nil {
 		return nil, nil, err
@@ -80,15 +88,15 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 		runtime.GC() // the memory of programs that are no longer used would count beside this one's
 	}
 	c.code.memory = make([]T, c.arena.size)
-	if c.code.first = first; first == nil {
+	if c.code.first = c.first; c.first == nil {
 		c.code.first = c.code
 	} else {
 		c.code.once = nil
 	}
-	c.connect(first != nil)
+	c.connect()
 	c.code.fused = fuse(c.code.each)
-	values := make([]*tensor.Dense, len(outputs))
-	for i, e := range outputs {
+	values := make([]*tensor.Dense, len(c.outputs))
+	for i, e := range c.outputs {
 		from, ok := c.copies[e]
 		if !ok {
 			from = c.place[c.root[e.id].id]
@@ -103,9 +111,9 @@ func (c *compiler[T]) bytes() int { return c.arena.size * int(unsafe.Sizeof(T(0)
 
 // connect gives each step the memory of its result and of its operands. A twin has no steps that
 // run once.
-func (c *compiler[T]) connect(twin bool) {
+func (c *compiler[T]) connect() {
 	for _, l := range c.links {
-		if twin && l.y.once {
+		if c.first != nil && l.y.once {
 			continue
 		}
 		l.s.y = c.at(l.y, l.s.e)

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"unsafe"
-
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -45,30 +43,6 @@ type Cost struct {
 	Bytes      int64 // memory, see [Program.Bytes]
 	Once, Each Work  // the work of the parts that run once, and of each Run
 	Single     bool  // the numbers are float32
-}
-
-// CostOf returns the cost of a program of these outputs, without allocating its memory.
-func CostOf(b *Builder, outputs []*Node, o Options) (Cost, error) {
-	if probe := *b; !probe.usable("plan: outputs", outputs...) {
-		return Cost{}, probe.err
-	}
-	exprs, err := rewritten(Ancestors(outputs...), outputs, o, true)
-	if err != nil {
-		return Cost{}, err
-	}
-	if b.dt == tensor.Float64 {
-		return costOf[float64](exprs, o)
-	}
-	return costOf[float32](exprs, o)
-}
-
-func costOf[T kernel.Float](outputs []*expr, o Options) (Cost, error) {
-	c, err := newCompiler[T](outputs, o, false)
-	if err != nil {
-		return Cost{}, err
-	}
-	var zero T
-	return Cost{int64(c.bytes()), workOf(c.code.once).Work, workOf(c.code.each).Work, unsafe.Sizeof(zero) == 4}, nil
 }
 
 // work is a Work with the sum of its operations, as [Program.Flops] counts them.

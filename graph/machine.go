@@ -102,7 +102,7 @@ func (c *code[T]) bytes() int {
 }
 
 func (c *code[T]) twinBytes(outputs []*expr, o Options) (int, error) {
-	of, err := newCompiler[T](outputs, o, true)
+	of, err := newCompiler(outputs, o, c.first)
 	if err != nil {
 		return 0, err
 	}

@@ -42,29 +42,6 @@ type machine interface {
 	flops() (once, each int)
 }
 
-// Compile prepares a program that computes outputs. Where possible it uses fewer and smaller
-// steps than the nodes were written in: sums may be added up in another order, and a number or
-// a small array may multiply a sum instead of its terms. It returns b's error, if there is
-// one, and an error if an operation cannot be run.
-func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
-	if probe := *b; !probe.usable("compile: outputs", outputs...) {
-		return nil, probe.err
-	}
-	p := &Program{leaves: make(map[*Node]bool), nodes: slices.Clone(outputs), options: o}
-	order := Ancestors(outputs...)
-	for _, n := range order {
-		p.leaves[n] = isLeaf(n)
-	}
-	var err error
-	if p.exprs, err = rewritten(order, outputs, o, true); err != nil {
-		return nil, err
-	}
-	if b.dt == tensor.Float64 {
-		return p.with(compile[float64](p.exprs, o, nil))
-	}
-	return p.with(compile[float32](p.exprs, o, nil))
-}
-
 // with makes p use a machine and its values.
 func (p *Program) with(m machine, values []*tensor.Dense, err error) (*Program, error) {
 	p.m, p.outputs = m, make(map[*Node]*tensor.Dense)

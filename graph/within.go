@@ -14,11 +14,11 @@ type Pass struct {
 // the *MemoryError, which NewBatchedWithin returns where a single example needs more. Batches that
 // are evaluated beside each other keep to limit, too.
 func NewBatchedWithin(what string, size int, limit int64, write func(size int) (Pass, error)) (*Batched, error) {
-	p, _, err := tiled(what, size, limit, write)
+	p, d, err := tiled(what, size, limit, write)
 	if err != nil {
 		return nil, err
 	}
-	f, err := NewBatched(p.Builder, p.X, p.Outputs...)
+	f, err := draftedBatched(d, p.X, p.Outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -29,23 +29,26 @@ func NewBatchedWithin(what string, size int, limit int64, write func(size int) (
 // CostWithin returns what [NewBatchedWithin] compiles for the same arguments takes: examples at a time, and the cost
 // of a run, whose memory is that of a single batch.
 func CostWithin(what string, size int, limit int64, write func(size int) (Pass, error)) (examples int, c Cost, err error) {
-	p, c, err := tiled(what, size, limit, write)
+	p, d, err := tiled(what, size, limit, write)
 	if err != nil {
 		return 0, c, err
 	}
+	c = d.Cost()
+	c.Bytes += p.Beside
 	return p.X.Shape()[0], c, nil
 }
 
-// tiled writes the pass for the largest whole fraction of size that needs at most limit bytes.
-func tiled(what string, size int, limit int64, write func(size int) (Pass, error)) (p Pass, c Cost, err error) {
+// tiled plans the pass for the largest whole fraction of size that needs at most limit bytes.
+func tiled(what string, size int, limit int64, write func(size int) (Pass, error)) (p Pass, d *Draft, err error) {
 	_, _, err = Tile(what, size, max(1, limit), func(size int) (int64, error) {
 		var err error
-		if p, err = write(size); err != nil {
+		if p, err = write(size); err == nil {
+			d, err = NewDraft(p.Builder, p.Outputs, Options{Varying: []*Node{p.X}})
+		}
+		if err != nil {
 			return 0, err
 		}
-		c, err = CostOf(p.Builder, p.Outputs, Options{Varying: []*Node{p.X}})
-		c.Bytes += p.Beside
-		return c.Bytes, err
+		return d.Cost().Bytes + p.Beside, nil
 	})
-	return p, c, err
+	return p, d, err
 }

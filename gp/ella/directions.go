@@ -58,8 +58,8 @@ type reverse struct {
 	grads []*graph.Node  // of each parameter
 
 	at, cotangent *tensor.Dense  // what the program reads for z and ct
+	draft         *graph.Draft   // of the program
 	program       *graph.Program // computes grads
-	cost          graph.Cost     // of the program
 }
 
 func planReverse(net layers.Network, p points, size int) (*reverse, int64, error) {
@@ -70,15 +70,15 @@ func planReverse(net layers.Network, p points, size int) (*reverse, int64, error
 	out := net.Forward(r.b, r.z)
 	r.grads = graph.VJP(r.b, []*graph.Node{out}, []*graph.Node{r.ct}, r.b.Params(net.Params()))
 	var err error
-	r.cost, err = graph.CostOf(r.b, r.grads, r.options())
-	return r, r.cost.Bytes + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), err
+	if r.draft, err = graph.NewDraft(r.b, r.grads, graph.Options{Varying: []*graph.Node{r.ct}}); err != nil {
+		return nil, 0, err
+	}
+	return r, r.draft.Cost().Bytes + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), nil
 }
-
-func (r *reverse) options() graph.Options { return graph.Options{Varying: []*graph.Node{r.ct}} }
 
 func (r *reverse) compile() error {
 	var err error
-	if r.program, err = graph.Compile(r.b, r.grads, r.options()); err != nil {
+	if r.program, err = r.draft.Compile(); err != nil {
 		return err
 	}
 	r.at = tensor.New(tensor.Of(r.b.Dtype()), tensor.WithShape(r.z.Shape()...))

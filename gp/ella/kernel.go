@@ -73,7 +73,7 @@ type blocks struct {
 	own, cross    *graph.Node       // [size,size]; cross is nil where one block is all
 	buffers       [2]*tensor.Dense  // what the programs read for first and second
 	programs      [2]*graph.Program // of a block with itself, and of two blocks
-	costs         [2]graph.Cost     // of the programs
+	drafts        [2]*graph.Draft   // of the programs; nil: there is a single block
 }
 
 // planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.
@@ -87,20 +87,25 @@ func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error
 		g.cross = kernel.Cross(g.b, g.first, g.second, class)
 	}
 	var err error
-	g.costs[0], err = graph.CostOf(g.b, []*graph.Node{g.own}, graph.Options{})
+	g.drafts[0], err = graph.NewDraft(g.b, []*graph.Node{g.own}, graph.Options{})
 	if err == nil && g.cross != nil {
-		g.costs[1], err = graph.CostOf(g.b, []*graph.Node{g.cross}, g.options())
+		g.drafts[1], err = graph.NewDraft(g.b, []*graph.Node{g.cross}, graph.Options{Varying: []*graph.Node{g.second}})
 	}
-	return g, g.bytes(), err
+	if err != nil {
+		return nil, 0, err
+	}
+	return g, g.bytes(), nil
 }
 
 // bytes is the memory of the programs with what they read, and a block of the kernel.
 func (g *blocks) bytes() int64 {
 	buffers := 2 * int64(g.size*g.x.Shape()[1]) * int64(g.x.Dtype().Size())
-	return g.costs[0].Bytes + g.costs[1].Bytes + buffers + gp.Numbers(g.size, g.size)
+	programs := g.drafts[0].Cost().Bytes
+	if g.cross != nil {
+		programs += g.drafts[1].Cost().Bytes
+	}
+	return programs + buffers + gp.Numbers(g.size, g.size)
 }
-
-func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }
 
 // compile makes the programs: one for a block with itself, and one for two blocks.
 func (g *blocks) compile() error {
@@ -108,13 +113,13 @@ func (g *blocks) compile() error {
 		g.buffers[i] = tensor.New(tensor.Of(g.x.Dtype()), tensor.WithShape(g.first.Shape()...))
 	}
 	var err error
-	if g.programs[0], err = graph.Compile(g.b, []*graph.Node{g.own}, graph.Options{}); err != nil {
+	if g.programs[0], err = g.drafts[0].Compile(); err != nil {
 		return err
 	}
 	if err := g.programs[0].Bind(g.first, g.buffers[0]); err != nil || g.cross == nil {
 		return err
 	}
-	if g.programs[1], err = graph.Compile(g.b, []*graph.Node{g.cross}, g.options()); err != nil {
+	if g.programs[1], err = g.drafts[1].Compile(); err != nil {
 		return err
 	}
 	if err := g.programs[1].Bind(g.first, g.buffers[0]); err != nil {

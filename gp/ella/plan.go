@@ -57,15 +57,17 @@ func (s Settings) planDirections(plan *gp.Plan, p gp.Problem, at points, k int, 
 	}
 	starts := float64(len(startsOf(m, g.size)))
 	plan.Beside(g.bytes())
-	plan.Run(g.costs[0], starts)
-	plan.Run(g.costs[1], starts*(starts-1)/2)
+	plan.Run(g.drafts[0].Cost(), starts)
+	if g.cross != nil {
+		plan.Run(g.drafts[1].Cost(), starts*(starts-1)/2)
+	}
 	plan.Products(float64(m) * float64(m) * float64(eigenPasses*(k+eigenPasses)))
 	r, err := halved("ella: the directions", m, limit, func(size int) (*reverse, int64, error) { return planReverse(p.Net, at, size) })
 	if err != nil {
 		return err
 	}
-	plan.Beside(r.cost.Bytes)
-	plan.Run(r.cost, float64(k*len(startsOf(m, r.size))))
+	plan.Beside(r.draft.Cost().Bytes)
+	plan.Run(r.draft.Cost(), float64(k*len(startsOf(m, r.size))))
 	plan.Hold(int64(k) * int64(layers.Count(p.Net)) * int64(p.Dtype().Size()))
 	return nil
 }

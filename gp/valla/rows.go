@@ -44,7 +44,7 @@ func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 func (n *natural) compiled(g *inputsGraph, size int, e gp.Examples) (in *inputs, err error) {
 	in = &inputs{all: [3]*tensor.Dense{e.X, e.Y, n.orZeros(n.others.train, e.N())}, out: g.out, size: size, parts: n.draws.size / size}
 	in.afterwards, in.moves = in.parts == 1, g.moves
-	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
+	if in.program, err = g.draft.Compile(); err != nil {
 		return nil, err
 	}
 	for i, leaf := range g.leaves {
@@ -98,6 +98,7 @@ type inputsGraph struct {
 	z, out *graph.Node    // inducing inputs, and what the program computes
 	held   bool           // z is the same in several runs, and what belongs to it alone is computed in the first of them
 	moves  bool           // z is held from part to part and moves between steps
+	draft  *graph.Draft   // of the program
 	cost   graph.Cost     // of the program
 }
 
@@ -130,8 +131,11 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int, held bool) (*inputsG
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
 	}
 	var err error
-	g.cost, err = graph.CostOf(b, []*graph.Node{g.out}, g.options())
-	return g, err
+	if g.draft, err = graph.NewDraft(b, []*graph.Node{g.out}, g.options()); err != nil {
+		return nil, err
+	}
+	g.cost = g.draft.Cost()
+	return g, nil
 }
 
 // rowsOf returns the kernel of the outputs whose rows a step computes at examples with outputs

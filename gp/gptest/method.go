@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,8 @@ type MethodCase struct {
 // both fits agree, for at least one variant of each method that serves both.
 func CheckMethod(t *testing.T, c MethodCase) {
 	t.Helper()
+	often := debug.SetGCPercent(400) // beside the little memory of small models the collector would take a fifth of the time
+	t.Cleanup(func() { debug.SetGCPercent(often) })
 	t.Run("description", func(t *testing.T) {
 		if err := describes(c.Method); err != nil {
 			t.Error(err)

@@ -138,5 +138,5 @@ func (a naturalFit) Run(ctx context.Context, x, y *tensor.Dense) (naturalResult,
 	if res != nil && res.Stopped != train.Failed {
 		err = cmp.Or(err, n.export())
 	}
-	return naturalResult{res, n.jitter}, err
+	return naturalResult{res, n.ladder.numbers.Jitter}, err
 }

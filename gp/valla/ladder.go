@@ -55,6 +55,7 @@ type rungNumbers struct {
 	Change   float64   // what T has changed since the spectra were computed, see stale
 	Searched int       // steps made at the last search
 	Done     int       // steps made
+	Jitter   float64   // the largest share of the mean diagonal of K_z that was added to factor it
 }
 
 // position is where rungs lie: log σ₀ of the middle one, and the log of the ratio of neighbouring scales.
@@ -150,6 +151,9 @@ func stale(change float64) bool { return change >= 1 }
 func (l *ladder) change(rho, length float64) float64 {
 	return rho/mostRates + length/(mostLengths*float64(l.m))
 }
+
+// jittered takes note of the jitter of a frame.
+func (l *ladder) jittered(f *frame) { l.numbers.Jitter = max(l.numbers.Jitter, f.jitter) }
 
 func (l *ladder) lead() int               { return l.numbers.Lead }
 func (l *ladder) scale(i int) float64     { return math.Exp(2 * l.logStd.Float64s()[i]) } // σ₀²

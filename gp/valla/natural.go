@@ -59,7 +59,6 @@ type natural struct {
 
 	params   []train.Param // what Adam moves: Z and the likelihood's parameters of all rungs
 	identity []string      // of the start
-	jitter   float64       // the largest share of the mean diagonal of K_z that was added to factor it
 }
 
 var (
@@ -214,7 +213,7 @@ func (n *natural) presentFrame() (*frame, error) {
 	}
 	f, err := newFrame(n.layer.Inducing(), values[0], leastJitter(n.dt))
 	if err == nil {
-		n.jitter = max(n.jitter, f.jitter)
+		n.ladder.jittered(f)
 	}
 	return f, err
 }
@@ -251,7 +250,7 @@ func (f *fitting) naturalSteps(ctx context.Context) (*gp.Fitted, error) {
 		if err := n.export(); err != nil {
 			return nil, err
 		}
-		record.Facts = jitterFacts(n.jitter)
+		record.Facts = jitterFacts(n.ladder.numbers.Jitter)
 		return f.fitted(ctx, record)
 	})
 }

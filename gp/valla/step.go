@@ -212,7 +212,7 @@ func (n *natural) target(i int, at *spectrum, sum []float64, p pace) (*target, e
 
 // step moves T of every rung towards the sums of a mini-batch.
 func (n *natural) step(s *sums, p pace, iteration int) error {
-	n.jitter = max(n.jitter, s.spectra[0].jitter)
+	n.ladder.jittered(s.spectra[0].frame)
 	changes := make([]float64, n.ladder.rungs())
 	err := n.ladder.each(func(i int) error {
 		to := s.lead

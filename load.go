@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/corrected"
 	"github.com/go-valla/valla/gp/ensemble"
 	"github.com/go-valla/valla/gp/frozen"
+	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
@@ -86,13 +87,8 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 	if err := m.restore(a, h.Fingerprint, h.Posterior); err != nil {
 		return nil, err
 	}
-	for _, l := range h.Laws {
-		m.Laws = append(m.Laws, l.Remembering())
-	}
-	if m.Laws != nil {
-		if err := m.checkLaws(); err != nil {
-			return nil, archive.Errorf(headerMember, "%w", err)
-		}
+	if err := m.takeLaws(h.Laws); err != nil {
+		return nil, archive.Errorf(headerMember, "%w", err)
 	}
 	if err := m.recalibrate(a, h.Calibration); err != nil {
 		return nil, err
@@ -101,6 +97,17 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// takeLaws gives m the laws of a file; nil gives none.
+func (m *Model) takeLaws(laws []law.Law) error {
+	for _, l := range laws {
+		m.Laws = append(m.Laws, l.Remembering())
+	}
+	if m.Laws == nil {
+		return nil
+	}
+	return m.checkLaws()
 }
 
 // readHeader reads model.json, whose version is looked at first.

@@ -68,8 +68,8 @@ mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is t
 the most probable class, and p_NAME, the probability of class NAME. After valla calibrate --method
 conformal the interval contains the target with its probability by guarantee. A classification
 then has the column set: the names of the classes in a set that contains the right class with
-this probability, with bars between the names. In .npz the sets are the array set [rows, classes], with 1 for the
-classes of a set and 0 for the others; .npy leaves them out.
+this probability, with bars between the names. In .npz the sets are the array set [rows, classes],
+with 1 for the classes of a set and 0 for the others; .npy leaves them out.
 
 --abstain marks rows that need a look. The column abstain is 1 for the rows that break the rule, and
 the column unfamiliar, of models with a posterior, is the share of the training rows whose epistemic

@@ -141,7 +141,7 @@ func newInformation(p Problem, rng *rand.Rand, limit int64) (*information, error
 	if err != nil {
 		return nil, err
 	}
-	if need := d.Cost().Bytes; limit > 0 && need > limit {
+	if need := d.Bytes(); limit > 0 && need > limit {
 		return nil, &graph.MemoryError{What: "the information in the layers", Need: need, Limit: limit}
 	}
 	if t.program, err = d.Compile(); err != nil {

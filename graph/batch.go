@@ -24,7 +24,7 @@ func NewBatchWithin(limit int64, b *Builder, x *Node, outputs ...*Node) (*Batch,
 	if err != nil {
 		return nil, err
 	}
-	if need := d.Cost().Bytes + int64(x.Shape().TotalSize())*int64(x.Dtype().Size()); limit > 0 && need > limit {
+	if need := d.Bytes() + int64(x.Shape().TotalSize())*int64(x.Dtype().Size()); limit > 0 && need > limit {
 		return nil, &MemoryError{What: fmt.Sprintf("a prediction of %d examples", x.Shape()[0]), Need: need, Limit: limit}
 	}
 	return draftedBatch(d, x, outputs)

@@ -15,6 +15,7 @@ type Draft struct {
 
 // planner is a compiler for one element type.
 type planner interface {
+	bytes() int
 	cost() Cost
 	machine() (machine, []*tensor.Dense, error)
 }
@@ -47,6 +48,9 @@ func NewDraft(b *Builder, outputs []*Node, o Options) (*Draft, error) {
 	return d, nil
 }
 
+// Bytes returns the memory that the program will hold, as [Program.Bytes] does.
+func (d *Draft) Bytes() int64 { return int64(d.c.bytes()) }
+
 // Cost returns what the program will take.
 func (d *Draft) Cost() Cost { return d.c.cost() }
 
@@ -62,7 +66,7 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 	return d.Compile()
 }
 
-// CostOf returns the cost of a program of these outputs, without allocating its memory.
+// CostOf returns the cost of the program of [NewDraft].
 func CostOf(b *Builder, outputs []*Node, o Options) (Cost, error) {
 	d, err := NewDraft(b, outputs, o)
 	if err != nil {

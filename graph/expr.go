@@ -147,7 +147,7 @@ func needed(outputs []*expr) []*expr {
 	return reached(outputs, func(e *expr) []*expr { return e.in }, func(e *expr) int { return e.id })
 }
 
-// ids returns a number above the ids of expressions, which are in the order of their ids.
+// ids returns the length of a list by id, for expressions in the order of their ids.
 func ids(order []*expr) int {
 	if len(order) == 0 {
 		return 0

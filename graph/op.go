@@ -63,7 +63,7 @@ func (b *Builder) Apply(op Op, in ...*Node) *Node {
 	if b.err != nil {
 		return nil
 	}
-	o := &applied{Op: op, operands: slices.Clone(in), dt: b.dt, key: op.Key()}
+	o := &applied{Op: op, dt: b.dt, key: op.Key()}
 	if !b.usable(o.key, in...) {
 		return nil
 	}
@@ -75,6 +75,7 @@ func (b *Builder) Apply(op Op, in ...*Node) *Node {
 	if !possible(o.out) {
 		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", o.key, o.in, o.out)
 	}
+	o.operands = slices.Clone(in)
 	return b.add(o)
 }
 

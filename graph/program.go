@@ -79,8 +79,11 @@ func rewritten(order, outputs []*Node, o Options, panels bool) ([]*expr, error) 
 // Plan returns the memory in bytes that a program of these outputs would hold, as
 // [Program.Bytes] does, without allocating it.
 func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
-	c, err := CostOf(b, outputs, o)
-	return int(c.Bytes), err
+	d, err := NewDraft(b, outputs, o)
+	if err != nil {
+		return 0, err
+	}
+	return int(d.Bytes()), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.

@@ -48,7 +48,7 @@ func tiled(what string, size int, limit int64, write func(size int) (Pass, error
 		if err != nil {
 			return 0, err
 		}
-		return d.Cost().Bytes + p.Beside, nil
+		return d.Bytes() + p.Beside, nil
 	})
 	return p, d, err
 }

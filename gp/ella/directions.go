@@ -73,7 +73,7 @@ func planReverse(net layers.Network, p points, size int) (*reverse, int64, error
 	if r.draft, err = graph.NewDraft(r.b, r.grads, graph.Options{Varying: []*graph.Node{r.ct}}); err != nil {
 		return nil, 0, err
 	}
-	return r, r.draft.Cost().Bytes + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), nil
+	return r, r.draft.Bytes() + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), nil
 }
 
 func (r *reverse) compile() error {

@@ -100,9 +100,9 @@ func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error
 // bytes is the memory of the programs with what they read, and a block of the kernel.
 func (g *blocks) bytes() int64 {
 	buffers := 2 * int64(g.size*g.x.Shape()[1]) * int64(g.x.Dtype().Size())
-	programs := g.drafts[0].Cost().Bytes
+	programs := g.drafts[0].Bytes()
 	if g.cross != nil {
-		programs += g.drafts[1].Cost().Bytes
+		programs += g.drafts[1].Bytes()
 	}
 	return programs + buffers + gp.Numbers(g.size, g.size)
 }

@@ -66,7 +66,7 @@ func (s Settings) planDirections(plan *gp.Plan, p gp.Problem, at points, k int, 
 	if err != nil {
 		return err
 	}
-	plan.Beside(r.draft.Cost().Bytes)
+	plan.Beside(r.draft.Bytes())
 	plan.Run(r.draft.Cost(), float64(k*len(startsOf(m, r.size))))
 	plan.Hold(int64(k) * int64(layers.Count(p.Net)) * int64(p.Dtype().Size()))
 	return nil

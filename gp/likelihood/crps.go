@@ -9,7 +9,7 @@ import (
 
 // CRPS returns the continuous ranked probability score of a distribution at a target, ∫ (F(t) − 1{t ≥ y})² dt, for
 // counts and ordered classes the sum over the whole numbers t (Gneiting and Raftery 2007). It is in closed form for
-// Gaussians and their mixtures. It is NaN for classes, which have no distribution of numbers, and +Inf where
+// Gaussians, their mixtures and, from ν = 2.5 on, Student's t around a Gaussian. It is NaN for classes, which have no distribution of numbers, and +Inf where
 // the tails are too heavy.
 func CRPS(d Distribution, y float64, kind Kind) float64 {
 	switch d := d.(type) {

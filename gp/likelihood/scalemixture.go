@@ -90,18 +90,24 @@ func (d scaleMixture) lower(r float64) float64 {
 
 // normal is Φ(r/√(q + νs²/(2λ))).
 func (d scaleMixture) normal(r, lambda float64) float64 {
-	return 0.5 * math.Erfc(-r/math.Sqrt(2*d.q+d.nu*d.scale*d.scale/lambda))
+	return 0.5 * math.Erfc(-r/math.Sqrt(2*d.varianceAt(lambda)))
 }
 
-// leastClosed is the ν from which on the points of the quadrature hold a mean distance with all digits that matter.
+// varianceAt is the variance q + νs²/(2λ) of Y given λ.
+func (d scaleMixture) varianceAt(lambda float64) float64 {
+	return d.q + 0.5*d.nu*d.scale*d.scale/lambda
+}
+
+// leastClosed is the ν from which on the quadrature gives mean distances within 1e-8 of the integral over the CDF: its points end
+// where λ^(ν/2) is e^−33 of its maximum, and a mean distance falls like λ^((ν−1)/2) only.
 const leastClosed = 2.5
 
-// crps is E|Y − y| − ½E|Y − Y'|, as of a mixture of Gaussians, see [normals].
+// crps is E|Y − y| − ½E|Y − Y'|, as of [normals], whose means are all the same here, so that pairs need no more than a root.
 func (d scaleMixture) crps(y float64) float64 {
 	var v [scalePoints]float64
 	sum, pairs := 0.0, 0.0
 	for i, w := range d.weights {
-		v[i] = d.q + 0.5*d.nu*d.scale*d.scale/d.central.lambda[i]
+		v[i] = d.varianceAt(d.central.lambda[i])
 		sum += w * spreadOf(y-d.mean, v[i])
 		same := 0.5 * w * math.Sqrt(2*v[i])
 		for j, u := range d.weights[:i] {
@@ -119,7 +125,7 @@ func (d scaleMixture) logDensity(r float64) float64 {
 	}
 	sum := 0.0
 	for i, w := range d.weights {
-		v := d.q + 0.5*d.nu*d.scale*d.scale/d.central.lambda[i]
+		v := d.varianceAt(d.central.lambda[i])
 		sum += w * math.Exp(-0.5*r*r/v) / math.Sqrt(v)
 	}
 	return math.Log(sum) - 0.5*math.Log(2*math.Pi)

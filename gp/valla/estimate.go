@@ -304,7 +304,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 		return err
 	}
 	m, rungs, times, parts := f.layer.Inducing(), n.rungs(), float64(f.s.Iterations), f.s.BatchSize/size
-	plan.Hold(g.cost.Bytes + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
+	plan.Hold(g.draft.Bytes() + gp.Numbers(f.p.Train.N(), n.outputs) + gp.Numbers(rungs, 2*m+2*size*each/max(1, parts), m))
 	plan.Beside(gp.Numbers(rungs*6+4, m, m) + gp.Numbers(rungs*2+2, size*each, m))
 	step := g.stepCost(parts)
 	plan.Run(step, times)
@@ -327,7 +327,7 @@ func (f *fitting) planNatural(plan *gp.Plan) error {
 
 // stepCost returns the cost of a step of some parts.
 func (g *inputsGraph) stepCost(parts int) graph.Cost {
-	c := g.cost
+	c := g.draft.Cost()
 	c.Each = c.Each.Times(float64(parts))
 	if g.moves {
 		c.Once, c.Each = graph.Work{}, c.Each.Plus(c.Once)

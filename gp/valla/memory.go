@@ -26,7 +26,7 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 		runtime = 64 << 20 // what any program takes, and what kernels use as a workspace
 	)
 	arrays := layers.Count(net) + copies*z.Size() + rows*(z.Size()/inducing+outputs)
-	return runtime + g.cost.Bytes + int64(z.Dtype().Size())*int64(arrays), nil
+	return runtime + g.draft.Bytes() + int64(z.Dtype().Size())*int64(arrays), nil
 }
 
 // mostPlanned is the largest number of inducing points, and of rows, whose step is planned. The matrices of so many points

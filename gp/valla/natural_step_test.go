@@ -81,7 +81,7 @@ func testInParts(t *testing.T, held bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := limitedToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1, quarter.cost.Bytes)
+	parts, err := limitedToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1, quarter.draft.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (n *natural) largestPart(shape tensor.Shape, batch int, held bool) (g *inpu
 		if g, err = n.inputsGraph(shape, size, held); err != nil {
 			return 0, err
 		}
-		return g.cost.Bytes, nil
+		return g.draft.Bytes(), nil
 	})
 	return g, size, err
 }
@@ -99,7 +99,6 @@ type inputsGraph struct {
 	held   bool           // z is the same in several runs, and what belongs to it alone is computed in the first of them
 	moves  bool           // z is held from part to part and moves between steps
 	draft  *graph.Draft   // of the program
-	cost   graph.Cost     // of the program
 }
 
 func (g *inputsGraph) options() graph.Options {
@@ -131,11 +130,8 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int, held bool) (*inputsG
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
 	}
 	var err error
-	if g.draft, err = graph.NewDraft(b, []*graph.Node{g.out}, g.options()); err != nil {
-		return nil, err
-	}
-	g.cost = g.draft.Cost()
-	return g, nil
+	g.draft, err = graph.NewDraft(b, []*graph.Node{g.out}, g.options())
+	return g, err
 }
 
 // rowsOf returns the kernel of the outputs whose rows a step computes at examples with outputs

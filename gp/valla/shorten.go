@@ -116,15 +116,15 @@ func costOfFit(p gp.Problem, m, batch, likeliest int, fixed bool, limit int64) (
 		if g, layer, _, err = plannedStep(p.Net, p.Train.X.Shape()[1:], m, rows, fixed); err != nil {
 			return 0, err
 		}
-		return g.cost.Bytes, nil
+		return g.draft.Bytes(), nil
 	})
 	if err == nil {
 		parts = batch / size
 	} else if !errors.As(err, &few) {
 		return c, err
 	}
-	c.flops = work(g.cost.Each) * float64(parts)
-	c.step = heft(g.cost.Each)*float64(parts)*(1+validationShare) + matrixFlops(m)
+	c.flops = work(g.draft.Cost().Each) * float64(parts)
+	c.step = heft(g.draft.Cost().Each)*float64(parts)*(1+validationShare) + matrixFlops(m)
 	if err != nil {
 		c.after = 2 * costlySingle
 	}

@@ -16,8 +16,8 @@ import (
 // outcomes are the labels of a version of a model that came back, by which its intervals adapt. A file holds them: a line for
 // each, which is on the disk before the client has its answer.
 type outcomes struct {
-	adding   sync.Mutex           // held before mu while labels are added, also while the disk has to be waited for; it guards log and labelled
-	mu       sync.Mutex           // guards what else changes, which predictions need; what adding labels changes, it changes under both
+	adding   sync.Mutex           // taken before mu, and held while labels are added, also while they go to the disk; it guards log
+	mu       sync.Mutex           // guards what predictions need; labels change it under both, so that who adds labels may read it under adding
 	name     string               // name of the model
 	version  string               // version of the model
 	o        Options              // options of the server

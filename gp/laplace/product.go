@@ -6,13 +6,12 @@ import "github.com/go-valla/valla/internal/kernel"
 // or in float64 where precise is set.
 type product[T kernel.Float] struct {
 	precise bool
-	sum     []T       // of some columns: [rows of U, some rows of V]
+	sum     []T       // of some columns: [some rows of V, rows of U]
 	u, v    []float64 // some columns of U, and of some rows of V, in float64
 }
 
 const (
-	// productRows are so many rows of V that their sums with some hundred rows of U stay in the cache. With 80 to 320 rows of
-	// U products reach 87 to 102 GFLOP/s on a core whose large products make 114 (Zen 4), and with 128 rows of V 85 to 98.
+	// productRows are so many rows of V that their sums with some hundred rows of U stay in the cache.
 	productRows = 512
 	// productColumns are so few that sums in float32 lose little, and so many that adding them up takes little time, 2 % in
 	// predictions of ResNet-20.
@@ -62,11 +61,12 @@ func (p *product[T]) part(m, n, width, q int, alpha float64, u, v []T, out []flo
 		kernel.Gemm(false, true, m, n, width, alpha, p.u, width, p.v, width, 1, out, ld)
 		return
 	}
-	kernel.Gemm(false, true, m, n, width, 1, u, q, v, q, 0, p.sum, n)
+	// The many rows of V come first in the product, which then reads them in place.
+	kernel.Gemm(false, true, n, m, width, 1, v, q, u, q, 0, p.sum, m)
 	for r := range m {
 		to := out[r*ld : r*ld+n]
-		for i, s := range p.sum[r*n : (r+1)*n] {
-			to[i] += alpha * float64(s)
+		for i := range to {
+			to[i] += alpha * float64(p.sum[i*m+r])
 		}
 	}
 }

@@ -61,8 +61,11 @@ func (p *product[T]) part(m, n, width, q int, alpha float64, u, v []T, out []flo
 		kernel.Gemm(false, true, m, n, width, alpha, p.u, width, p.v, width, 1, out, ld)
 		return
 	}
-	// The many rows of V come first in the product, which then reads them in place.
-	kernel.Gemm(false, true, n, m, width, 1, v, q, u, q, 0, p.sum, m)
+	if m == 1 { // a product with a vector would round in another way than a row among others
+		kernel.Gemm(false, true, m, n, width, 1, u, q, v, q, 0, p.sum, n)
+	} else { // the many rows of V come first, so that the product reads them in place
+		kernel.Gemm(false, true, n, m, width, 1, v, q, u, q, 0, p.sum, m)
+	}
 	for r := range m {
 		to := out[r*ld : r*ld+n]
 		for i := range to {

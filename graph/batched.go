@@ -33,11 +33,11 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	if err != nil {
 		return nil, err
 	}
-	return draftedBatched(d, x, outputs)
+	return d.Batched(x, outputs...)
 }
 
-// draftedBatched is NewBatched for a draft of outputs.
-func draftedBatched(d *Draft, x *Node, outputs []*Node) (*Batched, error) {
+// Batched is [NewBatched] of the outputs that the draft is of, of which x is to vary. It is called once, in place of Compile.
+func (d *Draft) Batched(x *Node, outputs ...*Node) (*Batched, error) {
 	first, err := draftedBatch(d, x, outputs)
 	if err != nil {
 		return nil, err

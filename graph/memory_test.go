@@ -10,31 +10,32 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestPlan: a plan is what the program then holds, and costs no memory itself.
-func TestPlan(t *testing.T) {
+// TestDraftBytes: a draft tells the memory that the program then holds, and takes none of it itself.
+func TestDraftBytes(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		b := graph.NewBuilder(dt)
 		x, w := b.Input("x", 20, 30), b.Input("w", 30, 30)
 		y := b.Sum(b.Square(b.Tanh(b.MatMul(x, b.Tanh(w), false, false))))
 		outputs := append(graph.Grad(b, y, x), y)
 		for _, o := range []graph.Options{{}, {Varying: []*node{x}}} {
-			plan, err := graph.Plan(b, outputs, o)
+			d, err := graph.NewDraft(b, outputs, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := graph.Compile(b, outputs, o)
+			plan := d.Bytes()
+			p, err := d.Compile()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan != p.Bytes() || plan == 0 {
+			if plan != int64(p.Bytes()) || plan == 0 {
 				t.Errorf("%v: planned %d bytes, the program holds %d", dt, plan, p.Bytes())
 			}
 		}
 	}
 	b := graph.NewBuilder(tensor.Float32)
 	huge := b.Tanh(b.Input("x", 1<<20, 1<<18))
-	if n, err := graph.Plan(b, []*node{huge}, graph.Options{}); err != nil || n != 1<<40 {
-		t.Errorf("%d bytes planned, error %v; want 1 TiB", n, err)
+	if c, err := graph.CostOf(b, []*node{huge}, graph.Options{}); err != nil || c.Bytes != 1<<40 {
+		t.Errorf("%d bytes planned, error %v; want 1 TiB", c.Bytes, err)
 	}
 }
 

@@ -76,16 +76,6 @@ func rewritten(order, outputs []*Node, o Options, panels bool) ([]*expr, error) 
 	return takeOut(exprs, o, panels), nil
 }
 
-// Plan returns the memory in bytes that a program of these outputs would hold, as
-// [Program.Bytes] does, without allocating it.
-func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
-	d, err := NewDraft(b, outputs, o)
-	if err != nil {
-		return 0, err
-	}
-	return int(d.Bytes()), nil
-}
-
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.
 // Shape and element type must equal the leaf's shape and element type.
 func (p *Program) Bind(leaf *Node, v *tensor.Dense) error {

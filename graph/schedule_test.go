@@ -23,12 +23,12 @@ func TestSchedule(t *testing.T) {
 	for _, a := range large {
 		sums = append(sums, b.Reshape(b.MatMul(x, b.MatMul(a, x, false, false), true, false), 1))
 	}
-	bytes, err := Plan(b, sums, Options{})
+	cost, err := CostOf(b, sums, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 3 * 8 * n * n; bytes > most {
-		t.Errorf("%d bytes for %d arrays of %d, expected %d at most", bytes, arrays, 8*n*n, most)
+	if most := int64(3 * 8 * n * n); cost.Bytes > most {
+		t.Errorf("%d bytes for %d arrays of %d, expected %d at most", cost.Bytes, arrays, 8*n*n, most)
 	}
 	data := tensor.New(tensor.WithBacking(tensor.Random(tensor.Float64, n)), tensor.WithShape(n, 1))
 	if got, want := runAll(t, b, x, data, sums, sums), runAll(t, b, x, data, sums, append(slices.Clone(sums), large...)); !slices.Equal(got, want) {

@@ -18,7 +18,7 @@ func NewBatchedWithin(what string, size int, limit int64, write func(size int) (
 	if err != nil {
 		return nil, err
 	}
-	f, err := draftedBatched(d, p.X, p.Outputs)
+	f, err := d.Batched(p.X, p.Outputs...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 		return nil, err
 	}
 	s.sameUnit(p.scan)
-	need, err := graph.Plan(s.builder, s.nodes(), graph.Options{Varying: []*graph.Node{s.in}})
+	d, err := s.draft(s.nodes())
 	if err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
+		return nil, err
 	}
 	working := p.marginalBytes(r.Size)
 	if f, ok := p.predictor.(spectralPredictor); ok {
@@ -29,10 +29,10 @@ func (p *posterior) Compile(r gp.Request) (gp.Compiled, error) {
 	} else if s.unit != nil {
 		working += gp.Numbers(r.Size, s.outputs, s.outputs) // of unitRows, which spectral predictors do without
 	}
-	if need := int64(need) + working; r.Limit > 0 && need > r.Limit {
+	if need := d.Bytes() + working; r.Limit > 0 && need > r.Limit {
 		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", r.Size), Need: need, Limit: r.Limit}
 	}
-	if err := s.compile(s.nodes()); err != nil {
+	if err := s.compileDraft(d, s.nodes()); err != nil {
 		return nil, err
 	}
 	s.alias(p.scan)

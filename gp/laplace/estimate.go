@@ -106,7 +106,7 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := planned(p.Net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o)
+	q, _, err := planned(p.Net, d.X.Shape()[1:].Clone(), outputs(d, o.likelihood()), d.N(), o)
 	if err != nil {
 		return nil, nil, err
 	}

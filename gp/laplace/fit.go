@@ -44,21 +44,21 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 // unfitted returns a posterior before it has seen the data, which are n inputs of the
 // given shape.
 func unfitted(net layers.Network, shape tensor.Shape, outputs, n int, o options) (*posterior, error) {
-	p, err := planned(net, shape, outputs, n, o)
+	p, d, err := planned(net, shape, outputs, n, o)
 	if err != nil {
 		return nil, err
 	}
-	return p, p.scan.compile(p.scan.fitted())
+	return p, p.scan.compileDraft(d, p.scan.fitted())
 }
 
-// planned is unfitted before the network is compiled. It compares the memory with the limit.
-func planned(net layers.Network, shape tensor.Shape, outputs, n int, o options) (*posterior, error) {
+// planned is unfitted before the network is compiled, of which it returns the draft. It compares the memory with the limit.
+func planned(net layers.Network, shape tensor.Shape, outputs, n int, o options) (*posterior, *graph.Draft, error) {
 	chosen, err := layers.Choose(net, o.Weights...)
 	if err == nil && len(chosen) == 0 {
 		err = errors.New("the network has no parameters")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
+		return nil, nil, fmt.Errorf("laplace: %w", err)
 	}
 	p := &posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs), outputs: outputs},
@@ -66,14 +66,16 @@ func planned(net layers.Network, shape tensor.Shape, outputs, n int, o options) 
 		exact: o.Exact,
 	}
 	if p.scan, err = batched(layers.Part{Network: net, Chosen: chosen}, shape, outputs, n, o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.structure = newStructure(p.scan, n, o)
 	p.prior = o.Priors.partition(p.scan.blocks)
-	if p.cost, err = graph.CostOf(p.scan.builder, p.scan.fitted(), graph.Options{Varying: []*graph.Node{p.scan.in}}); err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
+	d, err := p.scan.draft(p.scan.fitted())
+	if err != nil {
+		return nil, nil, err
 	}
-	return p, p.plan().Check(p.limit)
+	p.cost = d.Cost()
+	return p, d, p.plan().Check(p.limit)
 }
 
 // batched returns the scanner of a network for a batch whose memory suits the structure. This memory is known after the network was written

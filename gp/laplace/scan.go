@@ -68,14 +68,27 @@ func scannerAt(b *graph.Builder, in *graph.Node, net layers.Network, outputs int
 	return s, fault.In("laplace", b.Err())
 }
 
+// draft plans a program of the nodes.
+func (s *scanner) draft(nodes []*graph.Node) (*graph.Draft, error) {
+	d, err := graph.NewDraft(s.builder, nodes, graph.Options{Varying: []*graph.Node{s.in}})
+	return d, fault.In("laplace", err)
+}
+
 // compile compiles the nodes, after which each may be called.
 func (s *scanner) compile(nodes []*graph.Node) error {
-	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(s.in.Shape()...))
-	var err error
-	if s.program, err = graph.Compile(s.builder, nodes, graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
+	d, err := s.draft(nodes)
+	if err != nil {
+		return err
+	}
+	return s.compileDraft(d, nodes)
+}
+
+// compileDraft is compile for what draft has returned for the nodes.
+func (s *scanner) compileDraft(d *graph.Draft, nodes []*graph.Node) (err error) {
+	if s.program, err = d.Compile(); err != nil {
 		return fmt.Errorf("laplace: %w", err)
 	}
-	s.values = make(map[*graph.Node]*tensor.Dense)
+	s.x, s.values = tensor.New(tensor.Of(s.float), tensor.WithShape(s.in.Shape()...)), make(map[*graph.Node]*tensor.Dense)
 	for _, n := range nodes {
 		s.values[n] = s.program.Value(n)
 	}

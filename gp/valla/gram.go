@@ -49,8 +49,8 @@ func gramSize(k gp.Kernel, x *tensor.Dense, class []int, memory int64) (int, err
 		if b.Err() != nil {
 			return 0, b.Err()
 		}
-		need, err := graph.Plan(b, []*graph.Node{node}, graph.Options{})
-		if err != nil || memory == 0 || int64(need) <= memory || size == 1 {
+		need, err := graph.CostOf(b, []*graph.Node{node}, graph.Options{})
+		if err != nil || memory == 0 || need.Bytes <= memory || size == 1 {
 			return size, err
 		}
 	}

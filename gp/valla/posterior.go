@@ -59,13 +59,15 @@ const (
 // are; 0 is no limit. It returns that number, too.
 func batched(what string, inputs int, limit int64, write func(size int) (graph.Pass, error)) (f *graph.Batched, size int, err error) {
 	var p graph.Pass
-	need := func(size int) (int64, error) {
-		var err error
+	var d *graph.Draft
+	need := func(size int) (_ int64, err error) {
 		if p, err = write(size); err != nil {
 			return 0, err
 		}
-		bytes, err := graph.Plan(p.Builder, p.Outputs, graph.Options{Varying: []*graph.Node{p.X}})
-		return int64(bytes) + p.Beside, err
+		if d, err = graph.NewDraft(p.Builder, p.Outputs, graph.Options{Varying: []*graph.Node{p.X}}); err != nil {
+			return 0, err
+		}
+		return d.Bytes() + p.Beside, nil
 	}
 	size, bytes, err := graph.Tile(what, max(1, min(predictBatch, inputs)), limit, need)
 	if err == nil && bytes > largeProgram && size > largeBatch {
@@ -75,7 +77,7 @@ func batched(what string, inputs int, limit int64, write func(size int) (graph.P
 	if err != nil {
 		return nil, 0, err
 	}
-	if f, err = graph.NewBatched(p.Builder, p.X, p.Outputs...); err == nil && limit > 0 {
+	if f, err = d.Batched(p.X, p.Outputs...); err == nil && limit > 0 {
 		f.Limit(limit - p.Beside)
 	}
 	return f, size, err

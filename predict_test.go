@@ -268,7 +268,7 @@ func TestRowsOfErrors(t *testing.T) {
 	}
 	x := of(1500).X
 	x.Float64s()[6*1400+4] = 1e6 // there are fewer days
-	for first, want := range map[int]string{0: "in the rows from 1344 on: ", 10_000: "in the rows from 11344 on: "} {
+	for first, want := range map[int]string{0: "row 1400 (counting from 0): ", 10_000: "row 11400 (counting from 0): "} {
 		_, err = m.Predict(t.Context(), x, PredictOptions{First: first})
 		oneLine(t, err, "predict: "+want, "1e+06")
 	}

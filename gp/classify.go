@@ -60,7 +60,7 @@ func Bridge(probs []float64, g Gaussian, first int) error {
 		case c:
 			copy(p, mean)
 		default:
-			return fmt.Errorf("row %d (counting from 0): %d of %d logits have the variance 0, for which there is no Laplace bridge", first+i, zeros, c)
+			return &RowsError{first + i, true, fmt.Errorf("%d of %d logits have the variance 0, for which there is no Laplace bridge", zeros, c)}
 		}
 		kernel.Softmax(p, p)
 	}

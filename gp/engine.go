@@ -117,8 +117,7 @@ func (e *Engine) Predict(ctx context.Context, x []float64, g *Gaussian) error {
 		return err
 	}
 	if q.size >= n {
-		defer func() { q.free <- c }()
-		return c.Predict(ctx, x, g)
+		return e.located(ctx, x, q.predict(ctx, c, x, g))
 	}
 	q.free <- c // it was taken to know which size there is memory for
 	return (&pieces{e: e, ctx: ctx, x: x, g: g, of: q}).run(n)

@@ -153,7 +153,7 @@ func TestEngineThreads(t *testing.T) {
 }
 
 // TestEngineErrors: wrong sizes, numbers and inputs are named, and an error in a later piece
-// names the rows.
+// names the row.
 func TestEngineErrors(t *testing.T) {
 	d := &double{zeros: true}
 	for _, sizes := range [][]int{{}, {0, 3}, {-1}} {
@@ -168,7 +168,7 @@ func TestEngineErrors(t *testing.T) {
 	x := column(600)
 	x[401] = 0 // of input 200, in the piece from 192 on
 	for want, x := range map[string][]float64{
-		"3 numbers, expected inputs of 2 each": {1, 2, 3}, "0 numbers": {}, "in the rows from 192 on: a zero": x,
+		"3 numbers, expected inputs of 2 each": {1, 2, 3}, "0 numbers": {}, "row 200 (counting from 0): a zero": x, "row 1 (counting from 0): a zero": x[398:404],
 	} {
 		if err := e.Predict(t.Context(), x, new(Gaussian)); err == nil || err.Error()[:min(len(want), len(err.Error()))] != want {
 			t.Errorf("error %v, expected %q", err, want)
@@ -183,7 +183,7 @@ func TestEngineErrors(t *testing.T) {
 		}
 	}
 	all := tensor.New(tensor.WithShape(300, 2), tensor.WithBacking(x))
-	for rows, want := range map[int]string{300: "in the rows from 192 on: a zero", 150: "in the rows from 150 on: a zero", 130: "in the rows from 194 on: a zero"} {
+	for rows, want := range map[int]string{300: "row 200 (counting from 0): a zero", 150: "row 200 (counting from 0): a zero", 130: "row 200 (counting from 0): a zero"} {
 		if err := e.Each(t.Context(), all, rows, func(int, Gaussian) error { return nil }); err == nil || err.Error() != want {
 			t.Errorf("parts of %d rows: error %v, expected %q", rows, err, want)
 		}

@@ -70,8 +70,8 @@ func (j *pieces) Run(part, _ int) { j.piece(j.of, part*j.of.size, j.of.size) }
 // first error stays.
 func (j *pieces) piece(q *pool, first, n int) {
 	part, w := j.g.Rows(first, n), j.e.width
-	err := j.e.with(j.ctx, q, j.x[first*w:(first+n)*w], &part)
-	err = rowsFrom(j.ctx, first, err)
+	x := j.x[first*w : (first+n)*w]
+	err := rowsFrom(j.ctx, first, j.e.located(j.ctx, x, j.e.with(j.ctx, q, x, &part)))
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err == nil {
@@ -79,15 +79,19 @@ func (j *pieces) piece(q *pool, first, n int) {
 	}
 }
 
-// RowsError says that predictions at inputs from number First on have failed.
+// RowsError says that predictions at an input have failed, or at inputs from one on.
 type RowsError struct {
-	First int   // number of the first of the inputs, counting from 0
+	First int   // number of the input, or of the first of the inputs, counting from 0
+	Alone bool  // the input fails by itself
 	Err   error // what is wrong
 }
 
 // Error implements error.
 func (e *RowsError) Error() string {
-	if e.First == 0 {
+	switch {
+	case e.Alone:
+		return fmt.Sprintf("row %d (counting from 0): %v", e.First, e.Err)
+	case e.First == 0:
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("in the rows from %d on: %v", e.First, e.Err)
@@ -102,10 +106,33 @@ func rowsFrom(ctx context.Context, first int, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
+	at := RowsError{First: first, Err: err}
 	if e := (*RowsError)(nil); errors.As(err, &e) {
-		first, err = first+e.First, e.Err
+		at = RowsError{first + e.First, e.Alone, e.Err}
 	}
-	return &RowsError{first, err}
+	return &at
+}
+
+// located returns an error of a prediction at several inputs x as the error of the first input that fails by itself.
+func (e *Engine) located(ctx context.Context, x []float64, err error) error {
+	n := len(x) / e.width
+	if err == nil || n == 1 || ctx.Err() != nil || noMemory(err) {
+		return err
+	}
+	at := (*RowsError)(nil)
+	if errors.As(err, &at) && at.Alone {
+		return err
+	}
+	var g Gaussian
+	for i := range n {
+		if of := e.with(ctx, e.pools[0], x[i*e.width:(i+1)*e.width], &g); of != nil && ctx.Err() == nil {
+			if errors.As(of, &at) {
+				of = at.Err
+			}
+			return &RowsError{i, true, of}
+		}
+	}
+	return err
 }
 
 // with predicts by a Compiled of q, which is large enough.
@@ -117,6 +144,11 @@ func (e *Engine) with(ctx context.Context, q *pool, x []float64, g *Gaussian) er
 	if err != nil {
 		return err
 	}
+	return q.predict(ctx, c, x, g)
+}
+
+// predict predicts by c, which it gives back to q.
+func (q *pool) predict(ctx context.Context, c Compiled, x []float64, g *Gaussian) error {
 	defer func() { q.free <- c }()
 	return c.Predict(ctx, x, g)
 }

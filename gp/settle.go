@@ -22,7 +22,7 @@ func Settle(g Gaussian, prior []float64, rows []int, first int) error {
 			if rows != nil {
 				row = rows[row]
 			}
-			return fmt.Errorf("row %d (counting from 0): the variance of output %d is %g, expected a number from 0 to the prior variance %g", row, d, v, k)
+			return &RowsError{row, true, fmt.Errorf("the variance of output %d is %g, expected a number from 0 to the prior variance %g", d, v, k)}
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ func (p *posterior) each(ctx context.Context, x *tensor.Dense, visit func(first 
 		phi, f = dense.AppendRows(phi[:0], out[0], n), dense.AppendRows(f[:0], out[1], n)
 		for i, v := range f {
 			if v-v != 0 {
-				return fmt.Errorf("row %d (counting from 0): the network gives %g", first+i/p.cov.Outputs, v)
+				return &gp.RowsError{First: first + i/p.cov.Outputs, Alone: true, Err: fmt.Errorf("the network gives %g", v)}
 			}
 		}
 		return visit(first, phi, f)

@@ -28,6 +28,7 @@ type linear struct {
 	limit   int64          // bytes of all programs
 	cost    graph.Cost     // of a pass of the kind both
 
+	planned  *pass      // of the kind both, not compiled yet
 	programs [3][]*pass // by kind, one for each thread
 }
 
@@ -49,13 +50,12 @@ type visitor func(s, first int, out, along []float64) []float64
 // newLinear plans the passes over rows of a shape.
 func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs int, limit int64) (*linear, error) {
 	l := &linear{net: net, dt: dt, input: input.Clone(), outputs: outputs, p: layers.Count(net), limit: limit}
-	size, _, err := graph.Tile("sampled: a pass over training rows", rowsAtOnce, max(1, limit), func(size int) (int64, error) {
-		p, err := l.write(both, size)
-		if err != nil {
+	size, _, err := graph.Tile("sampled: a pass over training rows", rowsAtOnce, max(1, limit), func(size int) (_ int64, err error) {
+		if l.planned, err = l.write(both, size); err != nil {
 			return 0, err
 		}
-		l.cost, err = graph.CostOf(p.b, p.results, p.options())
-		return l.cost.Bytes, err
+		l.cost = l.planned.draft.Cost()
+		return l.cost.Bytes, nil
 	})
 	l.size = size
 	return l, err
@@ -67,6 +67,7 @@ type pass struct {
 	x        *graph.Node    // rows [B,…]
 	tangents []*graph.Node  // of each parameter; in a pull a single leaf, which stands for the direction
 	results  []*graph.Node  // gradients of each parameter; the cotangents in a push
+	draft    *graph.Draft   // of program
 	program  *graph.Program // computes results
 	at       *tensor.Dense  // x
 
@@ -74,7 +75,7 @@ type pass struct {
 	visit       visitor // returns the cotangents of the rows
 }
 
-// write writes a pass over size rows into a graph.
+// write writes a pass over size rows into a graph, and plans its program.
 func (l *linear) write(k kind, size int) (*pass, error) {
 	p := &pass{b: graph.NewBuilder(l.dt)}
 	p.x = p.b.Input("x", append([]int{size}, l.input...)...)
@@ -103,11 +104,11 @@ func (l *linear) write(k kind, size int) (*pass, error) {
 	if k != push {
 		p.results = graph.VJP(p.b, []*graph.Node{out}, p.results, wrt)
 	}
-	return p, p.b.Err()
+	// What depends on the rows alone is computed once for all directions.
+	var err error
+	p.draft, err = graph.NewDraft(p.b, p.results, graph.Options{Varying: p.tangents})
+	return p, err
 }
-
-// options: what depends on the rows alone is computed once for all directions.
-func (p *pass) options() graph.Options { return graph.Options{Varying: p.tangents} }
 
 // cotangents is called by the program. Rows that fill up a batch have zeros.
 func (p *pass) cotangents(in [][]float64) ([]float64, error) {
@@ -124,13 +125,16 @@ func (l *linear) compiled(k kind, n int) ([]*pass, error) {
 		if all := l.programs[k]; len(all) > 0 && int64(len(all)+1)*int64(all[0].program.Bytes()) > l.limit {
 			break
 		}
-		p, err := l.write(k, l.size)
-		if err != nil {
+		p, err := l.planned, error(nil)
+		if k == both && p != nil {
+			l.planned = nil
+		} else if p, err = l.write(k, l.size); err != nil {
 			return nil, err
 		}
-		if p.program, err = graph.Compile(p.b, p.results, p.options()); err != nil {
+		if p.program, err = p.draft.Compile(); err != nil {
 			return nil, err
 		}
+		p.draft = nil
 		p.at = tensor.New(tensor.Of(l.dt), tensor.WithShape(p.x.Shape()...))
 		if err := p.program.Bind(p.x, p.at); err != nil {
 			return nil, err

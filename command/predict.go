@@ -238,7 +238,7 @@ func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *v
 		return nil, err
 	}
 	c.medians += p.Medians()
-	return listing.Of(p, listing.Options{Level: c.Level, Quantiles: c.Quantiles, Above: c.Above}, listing.IDs(rows)...)
+	return listing.Of(cmd.Context(), p, listing.Options{Level: c.Level, Quantiles: c.Quantiles, Above: c.Above}, listing.IDs(rows)...)
 }
 
 // document returns the JSON document of r: the columns, the probabilities of a row as one list, and the file out, if there is one.

@@ -149,7 +149,7 @@ func looped(t testing.TB, model, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := listing.Of(p, listing.Options{Level: 0.95})
+	list, err := listing.Of(t.Context(), p, listing.Options{Level: 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}

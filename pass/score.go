@@ -38,7 +38,7 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 			return err
 		}
 		n, medians = n+int64(p.N()), medians+p.Medians()
-		list, err := o.list(p, rows)
+		list, err := o.list(ctx, p, rows)
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 }
 
 // list returns the columns of the predictions p for the last batch of rows.
-func (o scoreOptions) list(p *valla.Prediction, rows *valla.Rows) (*listing.Predictions, error) {
-	return listing.Of(p, listing.Options{Level: o.Level, Quantiles: o.Quantiles, Above: o.Above}, listing.IDs(rows)...)
+func (o scoreOptions) list(ctx context.Context, p *valla.Prediction, rows *valla.Rows) (*listing.Predictions, error) {
+	return listing.Of(ctx, p, listing.Options{Level: o.Level, Quantiles: o.Quantiles, Above: o.Above}, listing.IDs(rows)...)
 }
 
 // names writes the names of the columns to w. The part need not have rows.
@@ -62,7 +62,7 @@ func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o scoreOptions
 	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.Link}, &none); err != nil {
 		return err
 	}
-	list, err := o.list(&none, rows)
+	list, err := o.list(ctx, &none, rows)
 	if err != nil {
 		return err
 	}

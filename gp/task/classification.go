@@ -81,6 +81,8 @@ func (c *Classification) size() int { return len(c.Classes) }
 
 func (c *Classification) targets() []string { return []string{c.Name} }
 
+func (c *Classification) labels() []string { return c.targets() }
+
 func (c *Classification) check() error {
 	if n := len(c.Classes); n < 2 || n > maxClasses {
 		return fmt.Errorf("%d classes, expected 2 to %d", n, maxClasses)

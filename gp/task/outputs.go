@@ -18,6 +18,7 @@ type Outputs interface {
 	kind() string                                                   // see Task.Kind
 	size() int                                                      // C
 	targets() []string                                              // see Task.Targets
+	labels() []string                                               // see Task.Predicted
 	check() error                                                   // what is wrong with the fields
 	likelihood() likelihood.Likelihood                              // see Task.Likelihood
 	loss() train.Loss                                               // see Task.Loss
@@ -49,6 +50,10 @@ func (t Task) Size() int { return t.Outputs.size() }
 
 // Targets returns the names of the T columns of targets.
 func (t Task) Targets() []string { return t.Outputs.targets() }
+
+// Predicted returns the names of the targets that predictions have: those of Targets but for the further columns of a
+// target, such as its exposure.
+func (t Task) Predicted() []string { return t.Outputs.labels() }
 
 // Likelihood returns the observation model, which has the noise of the network alone.
 func (t Task) Likelihood() likelihood.Likelihood { return t.Outputs.likelihood() }

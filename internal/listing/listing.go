@@ -3,6 +3,7 @@
 package listing
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ type Options struct {
 
 // Of returns the columns of the prediction p. The columns ids, which name the rows, come first. Quantiles of classes,
 // and classes above a number, are an error.
-func Of(p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
+func Of(ctx context.Context, p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
 	r := &Predictions{Targets: p.Targets, Rows: p.N(), Columns: ids}
 	if p.Classes != nil {
 		if len(o.Quantiles)+len(o.Above) > 0 {
@@ -64,7 +65,7 @@ func Of(p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
 		{Name: "upper", Values: upper}, {Name: "epistemic", Values: p.EpistemicStd()}, {Name: "aleatoric", Values: p.AleatoricStd()}}
 	r.each(p, columns...)
 	r.Head = map[string]any{"level": o.Level}
-	if err := r.further(p, o); err != nil {
+	if err := r.further(ctx, p, o); err != nil {
 		return nil, err
 	}
 	return r, r.abstain(p)
@@ -84,9 +85,12 @@ func (r *Predictions) abstain(p *valla.Prediction) error {
 }
 
 // further adds the columns of quantiles and of probabilities above a number, for each target.
-func (r *Predictions) further(p *valla.Prediction, o Options) error {
+func (r *Predictions) further(ctx context.Context, p *valla.Prediction, o Options) error {
 	name := func(before string, v float64) string { return before + strconv.FormatFloat(v, 'g', -1, 64) }
 	for i, level := range o.Quantiles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if slices.Contains(o.Quantiles[:i], level) {
 			return settings.Errorf("the quantile %g twice, expected different ones", level)
 		}
@@ -97,6 +101,9 @@ func (r *Predictions) further(p *valla.Prediction, o Options) error {
 		r.each(p, Column{Name: name("q", level), Values: values})
 	}
 	for i, c := range o.Above {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if slices.Contains(o.Above[:i], c) {
 			return settings.Errorf("probabilities above %g twice, expected different numbers", c)
 		}

@@ -29,7 +29,7 @@ func names(p *Predictions) (out []string) {
 func TestClasses(t *testing.T) {
 	p := &valla.Prediction{Targets: []string{"y"}, Classes: []float64{0, 1, 2}, Labels: []string{"a", "b", "c"}, Link: valla.Probit,
 		Probs: []float64{0.2, 0.7, 0.1, 0.5, 0.2, 0.3}}
-	got, err := Of(p, Options{Level: 0.95}, Column{Name: "id", Texts: []string{"r1", "r2"}})
+	got, err := Of(t.Context(), p, Options{Level: 0.95}, Column{Name: "id", Texts: []string{"r1", "r2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestClasses(t *testing.T) {
 		t.Errorf("probabilities %v, head %v", got.Probs, got.Head)
 	}
 	p.Labels = nil
-	if got, err = Of(p, Options{Level: 0.95}); err != nil || !slices.Equal(got.Columns[0].Values, []float64{1, 0}) || got.Columns[0].Texts != nil || names(got)[1] != "p_0" {
+	if got, err = Of(t.Context(), p, Options{Level: 0.95}); err != nil || !slices.Equal(got.Columns[0].Values, []float64{1, 0}) || got.Columns[0].Texts != nil || names(got)[1] != "p_0" {
 		t.Errorf("classes that are numbers: %+v, error %v", got, err)
 	}
 }
@@ -149,16 +149,16 @@ func (full) Write([]byte) (int, error) { return 0, csv.ErrFieldCount }
 func TestFurther(t *testing.T) {
 	p := &valla.Prediction{Targets: []string{"a", "b"}, Mean: []float64{0, 10, 1, 20}, Variance: []float64{1, 4, 9, 16},
 		Epistemic: make([]float64, 4), Aleatoric: make([]float64, 4)}
-	plain, err := Of(p, Options{Level: 0.9})
+	plain, err := Of(t.Context(), p, Options{Level: 0.9})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{Level: 0.9, Quantiles: []float64{0.5, 0.5}}, {Level: 0.9, Above: []float64{1, 2, 1}}} {
-		if _, err := Of(p, o); !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), "twice") {
+		if _, err := Of(t.Context(), p, o); !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), "twice") {
 			t.Errorf("%+v: error %v of two columns with one name", o, err)
 		}
 	}
-	r, err := Of(p, Options{Level: 0.9, Quantiles: []float64{0.25, 0.5}, Above: []float64{1}})
+	r, err := Of(t.Context(), p, Options{Level: 0.9, Quantiles: []float64{0.25, 0.5}, Above: []float64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestFurther(t *testing.T) {
 	}
 	classes := &valla.Prediction{Classes: []float64{0, 1}, Probs: []float64{0.5, 0.5}}
 	for _, o := range []Options{{Level: 0.9, Quantiles: []float64{0.5}}, {Level: 0.9, Above: []float64{1}}} {
-		if _, err := Of(classes, o); err == nil || !strings.Contains(err.Error(), "quantiles of classes") {
+		if _, err := Of(t.Context(), classes, o); err == nil || !strings.Contains(err.Error(), "quantiles of classes") {
 			t.Errorf("%+v: error %v", o, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -219,10 +221,11 @@ type request struct {
 // and calls answer.
 func (s *Server) answering(answer func(*request) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		name := r.PathValue("model")
-		if name == "" {
-			name = r.URL.Query().Get("model")
+		query, err := url.ParseQuery(r.URL.RawQuery) // of what is malformed r.URL.Query leaves parts out
+		if err != nil {
+			return fmt.Errorf("the parameters of the address: %w", err)
 		}
+		name := cmp.Or(r.PathValue("model"), query.Get("model"))
 		h, err := s.find(name)
 		if err != nil {
 			return err
@@ -362,7 +365,7 @@ func (s *Server) countDrift(v *version, x []float64, p *valla.Prediction) {
 	for _, psi := range v.familiar.add(p.Unfamiliar) {
 		s.o.metrics.unfamiliar.WithLabelValues(v.name).Set(psi)
 	}
-	names := v.model.Task.Targets()
+	names := v.model.Task.Predicted()
 	for j, psi := range v.output.add(outputsOf(p), len(names)) {
 		s.o.metrics.output.WithLabelValues(v.name, names[j]).Set(psi)
 	}

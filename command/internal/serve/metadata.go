@@ -34,7 +34,7 @@ func (v *version) metadata() *oip.ModelMetadataResponse {
 		Name: v.name, Versions: []string{v.hash}, Platform: "valla", Inputs: inputs, Outputs: outputs,
 		Properties: map[string]string{
 			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Kind(),
-			"output": v.kind(), "targets": strings.Join(v.model.Task.Targets(), ","),
+			"output": v.kind(), "targets": strings.Join(v.model.Task.Predicted(), ","),
 		},
 	}
 }

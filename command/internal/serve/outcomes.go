@@ -171,8 +171,12 @@ func adapts(m *valla.Model) bool {
 	return len(m.Task.Targets()) == 1 && l.Kind() == likelihood.Number && l.Width() == 1
 }
 
-// adapted returns a prediction whose intervals and quantiles adapt to the outcomes.
+// adapted returns a prediction whose intervals and quantiles adapt to the outcomes. A law without a variance keeps its own: an
+// outcome's distance is measured in standard deviations.
 func (o *outcomes) adapted(p valla.Prediction) valla.Prediction {
+	if _, variance, _ := p.Additive(p.Mean); slices.ContainsFunc(variance, func(v float64) bool { return math.IsInf(v, 0) }) {
+		return p
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.scores == nil {
@@ -210,6 +214,9 @@ func (o *outcomes) judged(id string, k kept, list []target) (out []outcome, err 
 	mean, variance, y := p.Additive(y)
 	d := len(k.x) / len(y)
 	for _, t := range list {
+		if math.IsInf(variance[t.row], 1) {
+			return nil, fmt.Errorf("outcome %d (counting from 0): the variance of its prediction is infinite, so that no interval adapts", t.at)
+		}
 		score := math.Abs(y[t.row]-mean[t.row]) / math.Sqrt(variance[t.row])
 		if !(score >= 0) || math.IsInf(score, 0) {
 			return nil, fmt.Errorf("outcome %d (counting from 0): the target has no distance from its prediction", t.at)

@@ -259,6 +259,9 @@ func above(a *answer) (any, []int, error) {
 func (a *answer) each(numbers []float64, f func(v float64) ([]float64, error)) (any, []int, error) {
 	out := make([]float64, len(a.p.Mean)*len(numbers))
 	for k, v := range numbers {
+		if err := a.ctx.Err(); err != nil { // numbers of some laws take milliseconds a row
+			return nil, nil, err
+		}
 		column, err := f(v)
 		if err != nil {
 			return nil, nil, err
@@ -384,6 +387,9 @@ func sampleTargets(a *answer) (any, []int, error) {
 	return out, append([]int{count}, single(c)...), nil
 }
 
+// scatteredAtOnce is how many samples are drawn between two looks at the time limit.
+const scatteredAtOnce = 1 << 12
+
 // scattered makes samples of targets of an observation model, or with laws of residuals.
 func (a *answer) scattered() (any, []int, error) {
 	out, count, err := a.draws(0)
@@ -393,6 +399,9 @@ func (a *answer) scattered() (any, []int, error) {
 	seed, err := whole(a.parameters, "seed", 0, math.MaxInt32)
 	c, rng := a.v.outputs, rand.New(rand.NewPCG(uint64(seed), math.MaxUint64))
 	for i, f := range out {
+		if i%scatteredAtOnce == 0 && a.ctx.Err() != nil {
+			return nil, nil, a.ctx.Err()
+		}
 		out[i] = a.p.Scatter(i/(count*c), i%c, f, rng)
 	}
 	return out, append([]int{count}, single(c)...), err

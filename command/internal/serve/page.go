@@ -72,7 +72,7 @@ func asset(name, kind string) http.HandlerFunc {
 
 // forPage returns the description of the model.
 func (v *version) forPage() pageModel {
-	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.kind(), Targets: v.model.Task.Targets()}
+	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.kind(), Targets: v.model.Task.Predicted()}
 	if v.classes() != nil {
 		p.Classes = v.classNames()
 	}

@@ -74,7 +74,9 @@ func (q *request) columnOptions() (o listing.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.Level = level[0]
+	if o.Level = level[0]; len(level) > 1 {
+		return o, fmt.Errorf("level: %d numbers, expected 1", len(level))
+	}
 	if o.Quantiles, err = numbersIn(parameters, "quantiles", probability); err != nil {
 		return o, err
 	}
@@ -164,7 +166,9 @@ func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
 			return rows{}, fmt.Errorf("row %d (counting from 0): expected a list of %d values, of %s, found %s", i, len(names), tablefile.Listed(names), short(string(raw)))
 		}
 		for j, v := range row {
-			columns[j].add(v)
+			if err := columns[j].add(v); err != nil {
+				return rows{}, fmt.Errorf("row %d (counting from 0), column %q: %w", i, names[j], err)
+			}
 		}
 	}
 	return q.columnRows(columns, most)
@@ -200,7 +204,9 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 				given := slices.Sorted(maps.Keys(row))
 				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q; it has %s%s", i, name, tablefile.Listed(given), settings.Nearest(name, given))
 			}
-			columns[j].add(v)
+			if err := columns[j].add(v); err != nil {
+				return rows{}, fmt.Errorf("row %d (counting from 0), column %q: %w", i, name, err)
+			}
 		}
 	}
 	return q.columnRows(columns, most)
@@ -224,7 +230,7 @@ func cellText(v any) string {
 // table returns the predictions as the columns of valla predict and, for a classification, the
 // entropy. Classes are text here, also where their names are numbers.
 func (a *answer) table(o listing.Options) (*listing.Predictions, error) {
-	list, err := listing.Of(&a.p, o)
+	list, err := listing.Of(a.ctx, &a.p, o)
 	if err != nil || a.v.classes() == nil {
 		return list, err
 	}

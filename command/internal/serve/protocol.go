@@ -95,16 +95,22 @@ type cells struct {
 func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
 
 // add appends a JSON value, as a CSV file has it. The first value that is no number turns all values
-// into words.
-func (c *cells) add(v any) {
-	if f, ok := v.(float64); ok && c.words == nil {
-		c.numbers = append(c.numbers, f)
-		return
+// into words. A list or an object is an error.
+func (c *cells) add(v any) error {
+	switch v := v.(type) {
+	case []any, map[string]any:
+		return fmt.Errorf("expected a number, a text, true, false or null, found %s", short(fmt.Sprint(v)))
+	case float64:
+		if c.words == nil {
+			c.numbers = append(c.numbers, v)
+			return nil
+		}
 	}
 	for _, f := range c.numbers {
 		c.words = append(c.words, cellText(f))
 	}
 	c.words, c.numbers = append(c.words, cellText(v)), nil
+	return nil
 }
 
 // cells decodes the tensor, which has n elements by its shape.

@@ -57,6 +57,10 @@ func TestRefusals(t *testing.T) {
 		{"/models/numbers/predict", `[]`, 400, "no rows"},
 		{"/models/numbers/predict", `[1,2,3,4]`, 413, "4 rows"},
 		{"/models/numbers/predict?level=2", `[[1,2]]`, 400, `level "2", expected a probability between 0 and 1`},
+		{"/models/numbers/predict?level=0.9,0.5", `[[1,2]]`, 400, "level: 2 numbers, expected 1"},
+		{"/models/numbers/predict?quantiles=0.05;0.5", `[[1,2]]`, 400, "the parameters of the address: invalid semicolon"},
+		{"/models/numbers/predict", `[{"a":1,"b":[2]}]`, 400, `row 0 (counting from 0), column "b": expected a number, a text, true, false or null, found [2]`},
+		{"/models/numbers/predict", `[[1,2],[1,{"a":3}]]`, 400, `row 1 (counting from 0), column "b": expected a number, a text, true, false or null, found map[a:3]`},
 		{"/models/numbers/predict", `a,b`, 400, "expected JSON"},
 	} {
 		var got failure

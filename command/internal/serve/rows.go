@@ -24,7 +24,7 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	if len(in) == 0 {
 		return rows{}, fmt.Errorf("no inputs, expected %s", v.expected())
 	}
-	if len(in) == 1 && !slices.Contains(v.columns(), in[0].Name) {
+	if len(in) == 1 && (!slices.Contains(v.columns(), in[0].Name) || v.isWhole(in[0])) {
 		return v.wholeRows(in[0], most)
 	}
 	byName := make(map[string]cells, len(in))
@@ -43,6 +43,11 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 		columns = append(columns, c)
 	}
 	return v.columnRows(columns, most)
+}
+
+// isWhole reports whether a tensor with the name of one of several columns has the shape [n,D] of all of them.
+func (v *version) isWhole(t inputTensor) bool {
+	return len(v.columns()) > 1 && len(t.Shape) == 2 && t.Shape[1] == v.width()
 }
 
 // add adds the columns of a tensor: the tensor [n] itself or, for an input of a network that has several, its elements

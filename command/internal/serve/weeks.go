@@ -140,7 +140,7 @@ func (v *version) predictedDrift() (out []moved) {
 		out = append(out, moved{"Unfamiliarity, against the training", psi})
 	}
 	for j, psi := range v.output.report() {
-		out = append(out, moved{fmt.Sprintf("Predictions of %s, against the first %d", v.model.Task.Targets()[j], firstRows), psi})
+		out = append(out, moved{fmt.Sprintf("Predictions of %s, against the first %d", v.model.Task.Predicted()[j], firstRows), psi})
 	}
 	return out
 }

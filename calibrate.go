@@ -122,7 +122,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	}
 	e.UsualSpread, e.Spreads = m.scaledSpreads(out.deviations() / m.deviations())
 	e.Rows, e.Label = rows.N(), out.String()
-	e.Notes = append(append(e.Notes, m.familiar(rows.N())...), out.doubts(e.Method, rows.N())...)
+	e.Notes = append(append(e.Notes, m.familiar(set)...), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return out, nil
@@ -387,8 +387,14 @@ func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 	return out
 }
 
-// familiar returns a note if the number of rows is the number of training rows, so that they may be the same rows.
-func (m *Model) familiar(rows int) []string {
+// familiar returns a note if rows of a set are rows of the training or of the fit. Where the file of the model does not tell, the
+// number of rows may be the number of training rows, so that they may be the same rows.
+func (m *Model) familiar(set *data.Set) []string {
+	if s := m.Seen(); len(s.marks) > 0 {
+		s.Add(set)
+		return s.Notes("For the calibration these are worth nothing: it needs rows that neither training nor fit has used.")
+	}
+	rows := set.N()
 	for _, e := range m.History {
 		if e.Action == ActionTrain && (rows == e.Rows || rows == e.Rows+e.ValidationRows) {
 			return []string{fmt.Sprintf("The network was trained on a table of %d rows, too: if these are the same rows, the calibration is worth nothing. It needs rows that neither training nor fit has used.", rows)}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,9 +153,11 @@ func TestCalibrationEnds(t *testing.T) {
 	if again := fit(t, c, set, FitOptions{Validation: new(0.0), Settings: &laplace.Settings{}}); again.Calibration != nil || len(again.History) != 2 {
 		t.Errorf("calibration %v after a fit, history %+v", again.Calibration, again.History)
 	}
-	own := calibrated(t, m, wave(5, 5), CalibrateTemperature) // newTestModel says that it was trained on 5 rows
-	if notes := own.History[len(own.History)-1].Notes; len(notes) != 1 {
-		t.Errorf("notes %q on the rows of the training", notes)
+	alone := newTestModel(t, tensor.Float64, 0, 3) // it says that it was trained on 5 rows, and not on which
+	for _, own := range []*Model{calibrated(t, m, set, CalibrateTemperature), calibrated(t, alone, wave(5, 5), CalibrateTemperature)} {
+		if notes := own.History[len(own.History)-1].Notes; len(notes) != 1 {
+			t.Errorf("notes %q on the rows of the fit or the training", notes)
+		}
 	}
 }
 
@@ -402,4 +405,39 @@ func TestCalibrateSets(t *testing.T) {
 	}
 	_, err := m.Calibrate(t.Context(), set, CalibrateOptions{Method: CalibrateConformal, Sets: "best"})
 	oneLine(t, err, `sets "best" of the task classification, expected "lac", "aps" or "raps" of classes`)
+}
+
+// TestGroupsInSingle: a network in float32 puts a row at the edge of a group into the same group with other rows and alone.
+func TestGroupsInSingle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := func(n int) *data.Set {
+		x, y := make([]float64, n), make([]float64, n)
+		for i := range x {
+			x[i] = float64(rng.IntN(1000)) / 10
+			y[i] = x[i]/10 + rng.NormFloat64()
+		}
+		return &data.Set{Features: []string{"a"}, Targets: []string{"y"}, X: denseOf(x, n, 1), Y: denseOf(y, n, 1)}
+	}
+	m, err := Train(t.Context(), rows(300), TrainOptions{Network: Network{Hidden: []int{6}, Dtype: "float32"}, Training: Training{Iterations: 50}})
+	if err == nil {
+		m, err = m.Calibrate(t.Context(), rows(1000), CalibrateOptions{Method: CalibrateConformal, Groups: "a"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Predictor(PredictorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edges := m.Calibration.Conformal.Groups.Edges
+	all, err := m.Predict(t.Context(), denseOf(edges, len(edges), 1), PredictOptions{})
+	if err != nil || len(edges) < 3 {
+		t.Fatalf("edges %v, error %v", edges, err)
+	}
+	for i, edge := range edges {
+		var one Prediction
+		if err := p.Predict(t.Context(), []float64{edge}, &one); err != nil || one.Groups[0] != all.Groups[i] {
+			t.Errorf("%g is in group %v alone and %d with others, error %v", edge, one.Groups, all.Groups[i], err)
+		}
+	}
 }

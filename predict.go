@@ -45,15 +45,18 @@ func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) 
 	if err != nil {
 		return nil, err
 	}
+	if o.Inputs = nil; m.byInputs() {
+		o.Inputs = graph.Floats(x) // scaled inputs in float32 have lost digits, which may move a row to another group
+	}
 	return m.predict(ctx, in, o, nil)
 }
 
 // predict is Predict for inputs in the network's units. If seen is not nil, predict calls seen with each part of
 // the latent distribution.
 func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions, seen func(gp.Gaussian)) (*Prediction, error) {
-	all, first, p := &Prediction{}, o.First, new(Prediction)
+	all, first, x, p := &Prediction{}, o.First, o.Inputs, new(Prediction)
 	err := m.eachLatent(ctx, in, m.marginal(o.Link), func(row int, g gp.Gaussian) error {
-		o.First, o.Inputs = first+row, m.groupInputs(in, row, g.N())
+		o.First, o.Inputs = first+row, m.groupInputs(in, x, row, g.N())
 		if err := m.Fill(ctx, g, o, p); err != nil {
 			return err
 		}
@@ -181,12 +184,16 @@ func (m *Model) byInputs() bool {
 	return c != nil && c.Conformal != nil && (c.Conformal.Groups != nil || c.Conformal.Shift != nil)
 }
 
-// groupInputs returns n rows of inputs, from row first on, in the units of the data, if the conformal calibration goes by them; nil otherwise.
-func (m *Model) groupInputs(in *tensor.Dense, first, n int) []float64 {
+// groupInputs returns n rows of inputs, from row first on, in the units of the data, if the conformal calibration goes by them; nil otherwise. They
+// are rows of x or, where x is nil, of the scaled inputs in.
+func (m *Model) groupInputs(in *tensor.Dense, x []float64, first, n int) []float64 {
 	if !m.byInputs() {
 		return nil
 	}
 	d := len(m.Task.Inputs.Features)
+	if x != nil {
+		return x[first*d : (first+n)*d]
+	}
 	return m.unscaled(data.TakeRows(in, dense.UpTo(first, n)), d)
 }
 

@@ -137,7 +137,12 @@ func (r *Rows) set(t *data.Table) (*data.Set, error) {
 func (r *Rows) Notes() []string {
 	notes := slices.Clone(r.notes)
 	for _, name := range slices.Sorted(maps.Keys(r.lacking)) {
-		notes = append(notes, fmt.Sprintf("%s: %d rows lack a value of %q, which no training row did: the training rows' median stands for it.", r.stream.Path, r.lacking[name], name))
+		stands := "the training rows' median stands for it"
+		category := func(c data.ColumnCode) bool { return c.Name == name && c.Kind == data.Categories }
+		if slices.ContainsFunc(r.m.Task.Inputs.Encoding.Columns, category) {
+			stands = "it counts as another category"
+		}
+		notes = append(notes, fmt.Sprintf("%s: %d rows lack a value of %q, which no training row did: %s.", r.stream.Path, r.lacking[name], name, stands))
 	}
 	if r.left > 0 {
 		notes = append(notes, fmt.Sprintf("%s: %d rows lack a value and were left out.", r.stream.Path, r.left))

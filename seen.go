@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/go-valla/valla/data"
@@ -82,6 +83,19 @@ func (m *Model) Profile() []data.ColumnProfile {
 		}
 	}
 	return nil
+}
+
+// manySeen is the share of rows of the training from which on a note says so. Some rows of a new table may be equal to
+// rows of the training by chance.
+const manySeen = 0.1
+
+// Notes returns a sentence about rows of the training or of the fit with a sentence on what follows, if there are many, and nothing otherwise.
+func (s *Seen) Notes(then string) []string {
+	share := s.Share()
+	if share < manySeen {
+		return nil
+	}
+	return []string{fmt.Sprintf("About %.0f %% of these rows are rows to which the network was trained or the posterior was fitted. %s", 100*share, then)}
 }
 
 // fewestSeen is the number of rows in the sample below which Share knows nothing.

@@ -3,9 +3,12 @@ package valla
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/holdout"
 )
@@ -47,6 +50,41 @@ func TestSeen(t *testing.T) {
 	moved.Y.Float64s()[0]++
 	if a, b := rowHashes(set), rowHashes(moved); a[0] == b[0] || a[1] != b[1] {
 		t.Errorf("hashes %v and %v of rows of which the first differs", a[:2], b[:2])
+	}
+}
+
+// TestRowsAgain: an update and a calibration note rows that the model has seen, and do not note new ones.
+func TestRowsAgain(t *testing.T) {
+	m, _ := trained(t)
+	set := wave(300, 7)
+	f := fit(t, m, set, FitOptions{Settings: &laplace.Settings{}, Validation: new(0.0)})
+	more, err := f.Update(t.Context(), wave(300, 8), gp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		m    *Model
+		rows *data.Set
+		want string
+	}{
+		"an update by the fit's rows": {f, set, "counts twice"}, "an update by new rows": {f, wave(300, 9), ""}, "the same update again": {more, wave(300, 8), "counts twice"},
+	} {
+		again, err := c.m.Update(t.Context(), c.rows, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(again.History[len(again.History)-1].Notes, " "); strings.Contains(notes, "About 100 %") != (c.want != "") || !strings.Contains(notes, c.want) {
+			t.Errorf("%s: notes %q", name, notes)
+		}
+	}
+	for _, rows := range []*data.Set{set.Rows(dense.Indices(200)), wave(300, 10)} {
+		c, err := f.Calibrate(t.Context(), rows, CalibrateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(c.History[len(c.History)-1].Notes, " "); strings.Contains(notes, "worth nothing") != (rows.N() == 200) {
+			t.Errorf("%d rows: notes %q", rows.N(), notes)
+		}
 	}
 }
 

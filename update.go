@@ -35,6 +35,9 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 	if err != nil {
 		return nil, err
 	}
+	seen := m.Seen()
+	seen.Add(set)
+	notes = append(notes, seen.Notes("A row that the posterior has already counts twice, and makes its error bars too small.")...)
 	rows := dense.Spaced(p.Train.N(), holdout.MostJudges)
 	added := jury{x: p.Train.Rows(rows).X, y: set.Rows(rows).Y}
 	before, err := m.judged(ctx, added)
@@ -55,7 +58,7 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model
 	}
 	out.History = append(slices.Clone(m.History), Event{
 		Action: ActionUpdate, Method: m.Posterior.Method, Label: updated.String(), Program: Version(),
-		Seed: run.Seed, Seconds: time.Since(start).Seconds(),
+		Seed: run.Seed, Seconds: time.Since(start).Seconds(), Marks: marksOf(set),
 		Record: recordable(gp.Record{Rows: p.Train.N(), Notes: notes, Facts: gainFacts(before, after)}),
 	})
 	return out, nil

@@ -3,6 +3,8 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // calibrateCommand is the command line of valla calibrate.
@@ -109,8 +112,24 @@ func (c *calibrateCommand) newRows(cmd *cobra.Command, m *valla.Model) (*tensor.
 	return set.X, nil
 }
 
+// methodOf are the methods to which flags belong.
+var methodOf = map[string]string{
+	"sets": valla.CalibrateConformal, "groups": valla.CalibrateConformal, "like": valla.CalibrateConformal, "law": valla.CalibrateLaw,
+	"risk": valla.CalibrateAbstain, "confidence": valla.CalibrateAbstain, "tolerance": valla.CalibrateAbstain, "by": valla.CalibrateAbstain,
+}
+
+// checkFlags refuses a flag that belongs to another method.
+func (c *calibrateCommand) checkFlags(cmd *cobra.Command) error {
+	for _, name := range slices.Sorted(maps.Keys(methodOf)) {
+		if method := methodOf[name]; cmd.Flags().Changed(name) && method != cmp.Or(c.Method, valla.CalibrateTemperature) {
+			return settings.Errorf("--%s goes with --method %s, found --method %s", name, method, cmp.Or(c.Method, valla.CalibrateTemperature))
+		}
+	}
+	return nil
+}
+
 func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
-	if err := checkOut(cmd, "out", args, "model"); err != nil {
+	if err := cmp.Or(c.checkFlags(cmd), checkOut(cmd, "out", args, "model")); err != nil {
 		return err
 	}
 	m, rows, err := c.open(cmd.Context(), args[0], true)

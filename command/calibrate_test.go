@@ -58,7 +58,7 @@ func TestCalibrateNumbers(t *testing.T) {
 	}
 	must(t, dir, "calibrate", "one.csv", "--model", "m.valla", "--method", "conformal", "--level", "0.5", "--out", "one.valla")
 	r = run(t, dir, "calibrate", "train.csv", "--model", "m.valla", "--out", "own.valla")
-	if r.code != 0 || !strings.Contains(r.stderr, "if these are the same rows, the calibration is worth nothing") {
+	if r.code != 0 || !strings.Contains(r.stderr, "For the calibration these are worth nothing") {
 		t.Errorf("calibration by the rows of the training: %+v", r)
 	}
 }
@@ -138,6 +138,10 @@ func TestCalibrateErrors(t *testing.T) {
 	must(t, dir, "predict", "train.csv", "--model", "c.valla", "--level", "0.9")
 	fails(t, dir, 1, `blind.csv: no column "y", the target`, "calibrate", "blind.csv", "--model", "map.valla", "--out", "x.valla")
 	fails(t, dir, 2, `"platt"`, "calibrate", "held.csv", "--model", "map.valla", "--method", "platt", "--out", "x.valla")
+	for flag, method := range map[string]string{"--groups=a": "conformal", "--sets=aps": "conformal", "--like=blind.csv": "conformal", "--law=student-t": "law", "--risk=0.1": "abstain"} {
+		name, _, _ := strings.Cut(flag, "=")
+		fails(t, dir, 2, name+" goes with --method "+method+", found --method temperature", "calibrate", "held.csv", "--model", "map.valla", flag, "--out", "x.valla")
+	}
 	fails(t, dir, 1, "none.valla", "calibrate", "held.csv", "--model", "none.valla", "--out", "x.valla")
 	fails(t, dir, 2, `"out" not set`, "calibrate", "held.csv", "--model", "map.valla")
 	if matches, err := filepath.Glob(filepath.Join(dir, "[xp].*")); err != nil || len(matches) > 0 {

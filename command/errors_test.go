@@ -43,6 +43,7 @@ func TestWrongInput(t *testing.T) {
 	}
 	write("cut.valla", string(whole[:len(whole)/2]))
 	write("csv.valla", "a,b\n")
+	write("infinite.csv", "a,b,y\n1,2,inf\n2,3,1\n3,1,2\n4,4,1\n")
 	write("gap.csv", "a,b,y\n1,2,3\n2,3,\n3,1,2\n4,4,1\n")
 	write("other.valla", string(otherWeights(t, whole)))
 	vector := func(n int) *tensor.Dense {
@@ -65,6 +66,7 @@ func TestWrongInput(t *testing.T) {
 		{1, `word.csv:3: column "b": expected a number, found "five"`, "eval word.csv --model m.valla"},
 		{1, `words.csv:2: column "y": expected a number, found "three"; the target holds text: --classes`, "train words.csv --out x.valla --validation 0"},
 		{1, `gap.csv:3: column "y": expected a number, found ""; a row without its target cannot be learned from: leave it out`, "train gap.csv --out x.valla --validation 0"},
+		{1, `infinite.csv:2: column "y": expected a finite number, found "inf"; a row without its target cannot be learned from: leave it out`, "train infinite.csv --out x.valla --validation 0"},
 		{1, `german.csv:2: column "a": expected a number with a decimal point such as 1.5`, "train german.csv --out x.valla"},
 		{1, `dates.csv: column "day": dates such as "01/02/2024" may have the month first or second`, "train dates.csv --out x.valla"},
 		{1, `train.csv: no column "c"`, "train train.csv --drop c --out x.valla"},

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,6 +125,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 				network, err = e.gain(i, m, p, set, network)
 			}
 			if err != nil {
+				if at := (*task.TargetError)(nil); errors.As(err, &at) {
+					at.Row += o.First
+				}
 				return fmt.Errorf("evaluate: %w", err)
 			}
 		}
@@ -258,8 +262,8 @@ func (e evaluation) doubts() string {
 	if off := e.off.String(); off != "" {
 		text = strings.TrimSpace(off+" by "+e.methods[len(e.methods)-1]+". "+e.remedy) + "\n"
 	}
-	if seen := assess.SeenNote(e.seen.Share()); seen != "" {
-		text += seen + "\n"
+	for _, note := range e.seen.Notes(assess.Seen) {
+		text += note + "\n"
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +50,15 @@ func TestLikelihoodPipeline(t *testing.T) {
 	if nll := regexp.MustCompile(`"nll": ([0-9.]+)`).FindStringSubmatch(must(t, dir, "eval", "visits.csv", "--model", "lla.valla", "--json")); nll == nil || nll[1] < "1.1" || nll[1] > "1.5" {
 		t.Errorf("scores %q", nll)
 	}
+	text, err := os.ReadFile(filepath.Join(dir, "visits.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.SplitAfter(string(text), "\n")
+	if err := os.WriteFile(filepath.Join(dir, "negative.csv"), []byte(rows[0]+strings.Repeat(strings.Join(rows[1:], ""), 40)+negative(rows[0], rows[1])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, dir, 1, `negative.csv: rows from 10000 on: evaluate: row 12000 (counting from 0), target "visits": -3, expected a count`, "eval", "negative.csv", "--model", "lla.valla")
 	lines := strings.Split(strings.TrimSpace(must(t, dir, "predict", "visits.csv", "--model", "lla.valla", "--quantiles", "0.05,0.5,0.95")), "\n")
 	if !strings.HasSuffix(lines[0], "aleatoric,q0.05,q0.5,q0.95") || len(lines) != 301 {
 		t.Fatalf("%d lines, the first is %q", len(lines), lines[0])
@@ -63,6 +73,13 @@ func TestLikelihoodPipeline(t *testing.T) {
 			last = k
 		}
 	}
+}
+
+// negative returns a row with −3 visits.
+func negative(header, row string) string {
+	names, cells := strings.Split(strings.TrimSpace(header), ","), strings.Split(strings.TrimSpace(row), ",")
+	cells[slices.Index(names, "visits")] = "-3"
+	return strings.Join(cells, ",") + "\n"
 }
 
 // TestLikelihoodFlags: the settings of an observation model are flags, and what does not fit is an error of one line.

@@ -48,11 +48,17 @@ func (t *Table) answers(at []int, classes bool) (y *tensor.Dense, labels []strin
 func (t *Table) noTarget(at []int) string {
 	for _, j := range at {
 		w := t.wordsOf(j)
-		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !missing(w.Text) }) {
+		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !missing(w.Text) && !infinite(w.Text) }) {
 			return "the target holds text: the setting classes makes it classes"
 		}
 	}
 	return "a row without its target cannot be learned from: leave it out"
+}
+
+// infinite reports whether a text is a number that is not finite.
+func infinite(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // Labels returns the place [N,1] of each text of column j among labels. Another text, and a

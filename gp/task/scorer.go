@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -32,7 +33,7 @@ type targetScorer struct {
 
 // Add implements Scorer.
 func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
-	if err := s.of.checkTargets(y); err != nil {
+	if err := cmp.Or(s.of.checkTargets(y), s.of.refuse(y)); err != nil {
 		return err
 	}
 	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)

@@ -141,17 +141,8 @@ type subject struct {
 	level float64      // probability of intervals and sets
 }
 
-// manySeen is the share of rows of the training from which on a note says so. Some rows of a new table may be equal to
-// rows of the training by chance.
-const manySeen = 0.1
-
-// SeenNote returns a sentence about the share of the rows that are rows of the training or of the fit; "" for few.
-func SeenNote(share float64) string {
-	if share < manySeen {
-		return ""
-	}
-	return fmt.Sprintf("About %.0f %% of these rows are rows to which the network was trained or the posterior was fitted. They say little about new rows.", 100*share)
-}
+// Seen says what follows from rows of the training or of the fit, see [valla.Seen].
+const Seen = "They say little about new rows."
 
 // Remedy returns a sentence on what corrects intervals of m that do not hold their level; "" where nothing does.
 func Remedy(m *valla.Model) string {
@@ -165,10 +156,7 @@ func Remedy(m *valla.Model) string {
 func familiar(m *valla.Model, set *data.Set) []string {
 	seen := m.Seen()
 	seen.Add(set)
-	if note := SeenNote(seen.Share()); note != "" {
-		return []string{note}
-	}
-	return nil
+	return seen.Notes(Seen)
 }
 
 // summarize adds sentences about whether the error bars help, and whether they hold.
@@ -211,6 +199,10 @@ func (p *Page) summarize(s subject, network candidate) error {
 // compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
 // the NLLs of the same rows, and name is the name of the model.
 func compare(model, network []float64, name string) string {
+	means := fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone.", kernel.Mean(model), name, kernel.Mean(network))
+	if len(model) < 2 { // one row has no standard error
+		return means
+	}
 	mean, err := kernel.MeanDifference(model, network)
 	verdict := "that is no clear difference"
 	switch {
@@ -221,8 +213,7 @@ func compare(model, network []float64, name string) string {
 	case mean > 2*err:
 		verdict = "the error bars are worse than none"
 	}
-	return fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone. The difference is %.2g ± %.2g (standard error): %s.",
-		kernel.Mean(model), name, kernel.Mean(network), mean, err, verdict)
+	return fmt.Sprintf("%s The difference is %.2g ± %.2g (standard error): %s.", means, mean, err, verdict)
 }
 
 // scores returns the table of the scores of all candidates, each with its standard error. It marks the best number of

@@ -289,6 +289,9 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v: %s", model, got)
 		}
 	}
+	if got := compare([]float64{0.5}, flat[:1], "M"); strings.Contains(got, "±") {
+		t.Errorf("one row has a standard error: %s", got)
+	}
 }
 
 func TestNumber(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-valla/valla/data"
@@ -329,6 +330,11 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	k, classes := m.Task.Outputs.(*task.Classification)
 	if o.Sets != "" && (!classes || !slices.Contains([]string{calibrate.LAC, calibrate.APS, calibrate.RAPS}, o.Sets)) {
 		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q, %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS, calibrate.RAPS)
+	}
+	if classes {
+		if i := slices.IndexFunc(k.Names, func(name string) bool { return strings.Contains(name, "|") }); i >= 0 {
+			return nil, nil, settings.Errorf("the class %q has a bar, which stands between the classes of a set: expected names without", k.Names[i])
+		}
 	}
 	by, err := m.divided(rows, o)
 	if err != nil {

@@ -166,6 +166,12 @@ func TestCalibrateErrors(t *testing.T) {
 	m, ctx := newTestClasses(t, tensor.Float64, 3), t.Context()
 	_, err := m.Calibrate(ctx, thirds(9, 1), CalibrateOptions{Method: "platt"})
 	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector", "conformal", "law" or "abstain"`)
+	bars, set := *m, thirds(60, 1)
+	of := *m.Task.Outputs.(*task.Classification)
+	of.Names = []string{"a", "b", "a|b"}
+	bars.Task.Outputs, set.Labels = &of, of.Names
+	_, err = bars.Calibrate(ctx, set, CalibrateOptions{Method: CalibrateConformal})
+	oneLine(t, err, `calibrate: bad setting: the class "a|b" has a bar`)
 	_, err = m.Calibrate(ctx, wave(9, 1), CalibrateOptions{})
 	oneLine(t, err, "calibrate: row 0 (counting from 0): the target", "none of the 3 classes")
 	stopped, stop := context.WithCancel(ctx)

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -33,7 +32,11 @@ type targetScorer struct {
 
 // Add implements Scorer.
 func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
-	if err := cmp.Or(s.of.checkTargets(y), s.of.refuse(y)); err != nil {
+	err := s.of.checkTargets(y)
+	if err == nil {
+		err = s.of.refuse(y)
+	}
+	if err != nil {
 		return err
 	}
 	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)

@@ -129,7 +129,7 @@ func (c *calibrateCommand) checkFlags(cmd *cobra.Command) error {
 }
 
 func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cmp.Or(c.checkFlags(cmd), checkOut(cmd, "out", args, "model")); err != nil {
+	if err := cmp.Or(checkOut(cmd, "out", args, "model"), c.checkFlags(cmd)); err != nil {
 		return err
 	}
 	m, rows, err := c.open(cmd.Context(), args[0], true)

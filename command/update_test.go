@@ -51,7 +51,9 @@ func TestUpdate(t *testing.T) {
 	if before.OwnMean != own || !strings.HasSuffix(must(t, dir, "eval", "later.csv", "--model", "m.valla"), own+"\n") {
 		t.Errorf("eval says of the mean %q", before.OwnMean)
 	}
-	must(t, dir, "update", "later.csv", "--model", "m2.valla", "--out", "m2.valla") // in place
+	if r := run(t, dir, "update", "later.csv", "--model", "m2.valla", "--out", "m2.valla"); r.code != 0 || !strings.Contains(r.stderr, "counts twice") { // in place
+		t.Errorf("the same rows again: %+v", r)
+	}
 }
 
 // TestUpdateErrors: one line says what is wrong, and nothing is written.

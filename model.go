@@ -88,7 +88,7 @@ type Event struct {
 	// Spreads are quantiles of the spreads of the training rows after a fit or a calibration, for the probabilities 0, 0.01 … 1,
 	// from which the field Unfamiliar of predictions follows.
 	Spreads []float64 `json:"spreads,omitempty"`
-	// Marks are a sample of the rows of a training or a fit by their hashes, ascending, see [Model.Seen].
+	// Marks are a sample of the rows of a training, a fit or an update by their hashes, ascending, see [Model.Seen].
 	Marks []uint64 `json:"marks,omitempty"`
 	// FitLaws are the laws of the residuals that the fit had chosen, which a calibration has replaced by its own, see [CalibrateLaw].
 	FitLaws []law.Law `json:"fit_laws,omitempty"`

@@ -36,7 +36,7 @@ func rowHashes(set *data.Set) []uint64 {
 	return out
 }
 
-// Seen finds out whether rows are the rows of a training or a fit. It looks at a sample of the rows.
+// Seen finds out whether rows are the rows of a training, a fit or an update. It looks at a sample of the rows.
 type Seen struct {
 	marks [][]uint64 // of each event of the history that has some
 	rows  []int      // rows so far that a mark would have, if they had been there

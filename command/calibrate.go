@@ -120,9 +120,10 @@ var methodOf = map[string]string{
 
 // checkFlags refuses a flag that belongs to another method.
 func (c *calibrateCommand) checkFlags(cmd *cobra.Command) error {
+	found := cmp.Or(c.Method, valla.CalibrateTemperature)
 	for _, name := range slices.Sorted(maps.Keys(methodOf)) {
-		if method := methodOf[name]; cmd.Flags().Changed(name) && method != cmp.Or(c.Method, valla.CalibrateTemperature) {
-			return settings.Errorf("--%s goes with --method %s, found --method %s", name, method, cmp.Or(c.Method, valla.CalibrateTemperature))
+		if method := methodOf[name]; cmd.Flags().Changed(name) && method != found {
+			return settings.Errorf("--%s goes with --method %s, found --method %s", name, method, found)
 		}
 	}
 	return nil

@@ -113,7 +113,8 @@ func rowsFrom(ctx context.Context, first int, err error) error {
 	return &at
 }
 
-// located returns an error of a prediction at several inputs x as the error of the first input that fails by itself.
+// located returns an error of a prediction at several inputs x as the error of the first input that fails by itself. A lack of memory is
+// due to no input.
 func (e *Engine) located(ctx context.Context, x []float64, err error) error {
 	n := len(x) / e.width
 	if err == nil || n == 1 || ctx.Err() != nil || noMemory(err) {

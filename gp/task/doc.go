@@ -86,10 +86,7 @@ func (t Task) CheckSet(s *data.Set) error {
 		return fmt.Errorf("expected the targets %s, found %s", list(t.Targets()), list(s.Targets))
 	}
 	if r, ok := t.Outputs.(*Regression); ok {
-		if err := r.checkTargets(s.Y); err != nil {
-			return err
-		}
-		return r.refuse(s.Y)
+		return r.takes(s.Y)
 	}
 	if c, ok := t.Outputs.(*Classification); ok && !slices.Equal(s.Labels, c.Names) {
 		return fmt.Errorf("expected the labels %s of classes, found %s", list(c.Names), list(s.Labels))

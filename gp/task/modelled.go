@@ -91,6 +91,14 @@ func (r *Regression) refuse(y *tensor.Dense) error {
 	return nil
 }
 
+// takes returns an error unless targets y have the right shape and the observation model takes them.
+func (r *Regression) takes(y *tensor.Dense) error {
+	if err := r.checkTargets(y); err != nil {
+		return err
+	}
+	return r.refuse(y)
+}
+
 // badTarget returns an error about number i of targets [N,T·W].
 func (r *Regression) badTarget(i int, err error) error {
 	columns := len(r.Names)

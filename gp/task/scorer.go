@@ -32,11 +32,7 @@ type targetScorer struct {
 
 // Add implements Scorer.
 func (s *regressionScorer) Add(p *Prediction, y *tensor.Dense) error {
-	err := s.of.checkTargets(y)
-	if err == nil {
-		err = s.of.refuse(y)
-	}
-	if err != nil {
+	if err := s.of.takes(y); err != nil {
 		return err
 	}
 	t, w, values := s.of.size(), s.of.width(), graph.Floats(y)

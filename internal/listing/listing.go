@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // Of returns the columns of the prediction p. The columns ids, which name the rows, come first. Quantiles of classes,
-// and classes above a number, are an error.
+// and classes above a number, are an error. Of returns ctx's error if ctx ends before the last of them.
 func Of(ctx context.Context, p *valla.Prediction, o Options, ids ...Column) (*Predictions, error) {
 	r := &Predictions{Targets: p.Targets, Rows: p.N(), Columns: ids}
 	if p.Classes != nil {

@@ -139,6 +139,9 @@ func (m *Model) engine(marginal bool) (*gp.Engine, error) {
 // prediction p. Fill uses the slices of p again where they are long enough. Several goroutines may call Fill at
 // once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
+	if o.Link != "" && !m.Task.Classifies() {
+		return settings.Errorf("link %q of predictions without classes, expected none", o.Link)
+	}
 	unfamiliar, groups, weights := p.Unfamiliar[:0], p.Groups[:0], p.Weights[:0] // Task.Fill makes a new prediction
 	if err := m.Task.Fill(ctx, g, m.observation(), o, p); err != nil {
 		return err

@@ -215,6 +215,10 @@ func TestPredictProbs(t *testing.T) {
 
 func TestPredictErrors(t *testing.T) {
 	m := newTestModel(t, tensor.Float64, 3, 4)
+	_, err := m.Predict(t.Context(), denseOf([]float64{1, 2}, 1, 2), PredictOptions{Link: MonteCarlo})
+	if oneLine(t, err, "predict: ", `link "mc" of predictions without classes`); !errors.Is(err, ErrSetting) {
+		t.Errorf("error %v, want an ErrSetting", err)
+	}
 	for _, c := range []struct {
 		x    *tensor.Dense
 		want []string

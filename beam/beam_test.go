@@ -94,7 +94,7 @@ func alone(t *testing.T, dir, model string, task pass.Task, size int64) []byte {
 	t.Helper()
 	o := pass.Options{Task: task, PartSize: size, Header: "auto"}
 	if task == pass.Predict {
-		o.Link, o.Quantiles, o.Above = valla.Probit, []float64{0.05, 0.5}, []float64{1}
+		o.Quantiles, o.Above = []float64{0.05, 0.5}, []float64{1}
 	}
 	j, err := pass.New(o, filepath.Join(dir, model), filepath.Join(dir, "all.csv"))
 	if err != nil {

@@ -18,12 +18,14 @@ var tiledShapes = []Conv{
 	{112, 7, 7, 160, 3, 3, 1, 1, false}, {160, 7, 8, 112, 3, 3, 1, 1, true},
 }
 
-// withTiles runs a test where this processor has the assembly for tiles.
+// withTiles runs a test with every set of instructions that this machine has and for which there is assembly for tiles.
 func withTiles(t *testing.T, test func(t *testing.T)) {
-	if !fastTiles[float32]() {
-		t.Skip("there is no assembly for tiles")
-	}
-	test(t)
+	everyLevel(t, func(t *testing.T) {
+		if !fastTiles[float32]() {
+			t.Skip("there is no assembly for tiles")
+		}
+		test(t)
+	})
 }
 
 // tiledResults are the functions that work tile by tile.

@@ -143,7 +143,7 @@ func options() (pass.Options, error) {
 	}
 	o := pass.Options{Task: pass.Task(*task), Header: cmp.Or(*header, "auto"), PartSize: *partSize, Quantiles: quantiles, Above: thresholds}
 	if o.Task == pass.Predict {
-		o.Level, o.Link = *level, valla.Probit
+		o.Level = *level
 	}
 	return o, nil
 }

@@ -124,17 +124,18 @@ func (q *request) textRows(most int) (rows, error) {
 
 // jsonRows reads a list of rows, or an object with the key "rows".
 func (q *request) jsonRows(most int) (rows, error) {
-	var body struct {
-		Rows []json.RawMessage `json:"rows"`
-	}
+	var list []json.RawMessage
 	trimmed := bytes.TrimSpace(q.body)
 	var err error
 	switch {
-	case len(trimmed) > 0 && trimmed[0] == '[':
-		err = json.Unmarshal(trimmed, &body.Rows)
+	case isList(trimmed):
+		err = json.Unmarshal(trimmed, &list)
 	case len(trimmed) > 0 && trimmed[0] == '{':
-		if err = json.Unmarshal(trimmed, &body); err == nil && body.Rows == nil {
-			body.Rows = []json.RawMessage{trimmed} // one row
+		var object map[string]json.RawMessage
+		if err = json.Unmarshal(trimmed, &object); err == nil && isList(object["rows"]) {
+			err = json.Unmarshal(object["rows"], &list)
+		} else {
+			list = []json.RawMessage{trimmed} // one row, of which a column may have the name rows
 		}
 	default:
 		err = errors.New("the body is empty")
@@ -142,15 +143,18 @@ func (q *request) jsonRows(most int) (rows, error) {
 	switch {
 	case err != nil:
 		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or a table as text/csv: %w`, err)
-	case len(body.Rows) == 0:
+	case len(list) == 0:
 		return rows{}, errors.New("no rows")
-	case len(body.Rows) > most:
-		return rows{}, tooMany(len(body.Rows), most)
-	case bytes.HasPrefix(bytes.TrimSpace(body.Rows[0]), []byte("[")):
-		return q.listRows(body.Rows, most)
+	case len(list) > most:
+		return rows{}, tooMany(len(list), most)
+	case isList(list[0]):
+		return q.listRows(list, most)
 	}
-	return q.objectRows(body.Rows, most)
+	return q.objectRows(list, most)
 }
+
+// isList says whether JSON without spaces at its start is a list.
+func isList(text []byte) bool { return len(text) > 0 && text[0] == '[' }
 
 // listRows reads rows that are lists: the columns in their order or, for a model without columns,
 // numbers in lists that may be nested.

@@ -2,26 +2,7 @@
 
 // Winograd's algorithm on vectors of 16 tiles or channels, with AVX-512; see winograd.go.
 
-#include "names32_amd64.h"
-#include "flush_amd64.h"
-
-// Four addresses that are a stride apart are given by the index registers one, two, three and four
-// strides behind a base, which is one stride before the first.
-
-// UNITS makes R8 to R11 point to the row above the four units of the band at AX, in the channel at
-// SI; R12 is the row's bytes.
-#define UNITS \
-	MOVQ 0(AX), R8        \
-	MOVQ 8(AX), R9        \
-	MOVQ 16(AX), R10      \
-	MOVQ 24(AX), R11      \
-	MOVQ 32(AX), R12      \
-	SHLQ $SHIFT, R12      \
-	SUBQ R12, SI          \
-	LEAQ (SI)(R8*SIZE), R8   \
-	LEAQ (SI)(R9*SIZE), R9   \
-	LEAQ (SI)(R10*SIZE), R10 \
-	LEAQ (SI)(R11*SIZE), R11
+#include "winograd_amd64.h"
 
 // SECONDHALVES makes the pointers to the second and fourth unit those to whole vectors, whose
 // second halves they are. K7 selects these.
@@ -30,18 +11,6 @@
 	SUBQ  $32, R11     \
 	MOVL  $0xff00, DI  \
 	KMOVW DI, K7
-
-#define NEXTUNITS(stride) \
-	ADDQ stride, R8  \
-	ADDQ stride, R9  \
-	ADDQ stride, R10 \
-	ADDQ stride, R11
-
-// COMPONENTS makes R14 and R15 one and three times the bytes between components.
-#define COMPONENTS(arg) \
-	MOVQ arg, R14    \
-	SHLQ $SHIFT, R14 \
-	LEAQ (R14)(R14*2), R15
 
 // INNER reads a row of pixels. EXISTING reads those that exist, which masks select.
 #define INNER(row, x, lowx, y, lowy) \
@@ -60,33 +29,10 @@
 	MOV.Z (R10)row, K3, y \
 	MOV   (R11)row, K4, y
 
-// AHEAD asks for the pixels of the band that begins this many bytes behind the one in a row: the next
-// that will be read or written after this one and others of tileVectors or chunkVectors.
-#define AHEAD(bytes, row) \
-	PREFETCHT0 bytes+0(R8)row   \
-	PREFETCHT0 bytes+64(R8)row  \
-	PREFETCHT0 bytes+128(R8)row \
-	PREFETCHT0 bytes+192(R8)row
-
 // PICK sets d to the elements of x and y that index selects.
 #define PICK(index, x, y, d) \
 	VMOVAPS   index, d \
 	VPERMI2PS y, x, d
-
-// TIMESB multiplies by Bᵀ.
-#define TIMESB(a, b, c, d, p, q, r, s) \
-	SUB c, a, p \
-	ADD c, b, q \
-	SUB b, c, r \
-	SUB b, d, s
-
-// STORE4 stores four components at DI.
-#define STORE4(a, b, c, d) \
-	MOV  a, (DI)          \
-	MOV  b, (DI)(R14*1)   \
-	MOV  c, (DI)(R14*2)   \
-	MOV  d, (DI)(R15*1)   \
-	LEAQ (DI)(R14*4), DI
 
 #define COLUMNSB(x, y) \
 	VSHUFPS   $0x88, y, x, Z17 \
@@ -96,8 +42,8 @@
 	TIMESB(Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23) \
 	STORE4(Z20, Z21, Z22, Z23)
 
-// func imageTiles32(b *tileBand, x, v *float32, channels, xchannel, vchannel, component int)
-TEXT ·imageTiles32(SB), NOSPLIT, $8-56
+// func imageTilesAVX512(b *tileBand, x, v *float32, channels, xchannel, vchannel, component int)
+TEXT ·imageTilesAVX512(SB), NOSPLIT, $8-56
 	FLUSH
 	MOVQ b+0(FP), AX
 	MOVQ x+8(FP), SI
@@ -145,8 +91,8 @@ image:
 	SUB b, a, Z17 \
 	STORE4(a, Z16, Z17, b)
 
-// func derivativeTiles32(b *tileBand, y, v *float32, channels, ychannel, vchannel, component int)
-TEXT ·derivativeTiles32(SB), NOSPLIT, $8-56
+// func derivativeTilesAVX512(b *tileBand, y, v *float32, channels, ychannel, vchannel, component int)
+TEXT ·derivativeTilesAVX512(SB), NOSPLIT, $8-56
 	FLUSH
 	MOVQ b+0(FP), AX
 	MOVQ y+8(FP), SI
@@ -186,19 +132,6 @@ derivative:
 	VZEROUPPER
 	RET
 
-// ROWBASES makes SI, AX, BX and DX the bases of the four rows of components at SI.
-#define ROWBASES \
-	SUBQ R14, SI          \
-	LEAQ (SI)(R14*4), AX  \
-	LEAQ (SI)(R14*8), BX  \
-	LEAQ (BX)(R14*4), DX
-
-#define NEXTROWS(stride) \
-	ADDQ stride, SI \
-	ADDQ stride, AX \
-	ADDQ stride, BX \
-	ADDQ stride, DX
-
 // ROWSA multiplies the rows of a column by Aᵀ.
 #define ROWSA(column, p, q) \
 	MOV (AX)column, Z16    \
@@ -221,8 +154,8 @@ derivative:
 	MOV  Y19, m2, (R10)row     \
 	VEXTRACTF32X8 $1, Z19, m3, (R11)row
 
-// func resultTiles32(b *tileBand, m, y *float32, channels, ychannel, mchannel, component int)
-TEXT ·resultTiles32(SB), NOSPLIT, $16-56
+// func resultTilesAVX512(b *tileBand, m, y *float32, channels, ychannel, mchannel, component int)
+TEXT ·resultTilesAVX512(SB), NOSPLIT, $16-56
 	FLUSH
 	MOVQ b+0(FP), AX
 	MOVQ y+16(FP), SI
@@ -272,8 +205,8 @@ result:
 	TIMESB(a, b, c, d, Z16, Z17, Z18, Z19) \
 	STORE4(Z16, Z17, Z18, Z19)
 
-// func turnedTiles32(x *float32, row, pixel int, v *float32, component, tiles, vectors int)
-TEXT ·turnedTiles32(SB), NOSPLIT, $8-56
+// func turnedTilesAVX512(x *float32, row, pixel int, v *float32, component, tiles, vectors int)
+TEXT ·turnedTilesAVX512(SB), NOSPLIT, $8-56
 	FLUSH
 	MOVQ x+0(FP), SI
 	MOVQ row+8(FP), R8
@@ -333,8 +266,8 @@ turned:
 	MOVL $0x3f000000, DI \
 	VPBROADCASTD DI, Z31
 
-// func filterTiles32(taps *float32, tap int, u *float32, component, vectors int)
-TEXT ·filterTiles32(SB), NOSPLIT, $8-40
+// func filterTilesAVX512(taps *float32, tap int, u *float32, component, vectors int)
+TEXT ·filterTilesAVX512(SB), NOSPLIT, $8-40
 	FLUSH
 	MOVQ taps+0(FP), SI
 	MOVQ tap+8(FP), R8
@@ -390,8 +323,8 @@ filter:
 	MOV    d, (DI)(R8*2) \
 	ADDQ   R9, DI
 
-// func tapTiles32(m *float32, component int, taps *float32, tap, vectors int)
-TEXT ·tapTiles32(SB), NOSPLIT, $8-40
+// func tapTilesAVX512(m *float32, component int, taps *float32, tap, vectors int)
+TEXT ·tapTilesAVX512(SB), NOSPLIT, $8-40
 	FLUSH
 	MOVQ m+0(FP), SI
 	MOVQ taps+16(FP), R10
@@ -493,13 +426,8 @@ tap:
 	LEAQ (R13*8), AX \
 	ADDQ AX, at
 
-#define NEXTCOMPONENT(arg, at) \
-	MOVQ arg, AX     \
-	SHLQ $SHIFT, AX  \
-	ADDQ AX, at
-
-// func multiplyTiles32(a *float32, arow, astep, acomponent int, b *float32, bstep, bcomponent int, c *float32, crow, ccomponent, rows, vectors, steps, add int)
-TEXT ·multiplyTiles32(SB), NOSPLIT, $64-112
+// func multiplyTilesAVX512(a *float32, arow, astep, acomponent int, b *float32, bstep, bcomponent int, c *float32, crow, ccomponent, rows, vectors, steps, add int)
+TEXT ·multiplyTilesAVX512(SB), NOSPLIT, $64-112
 	FLUSH
 	MOVQ a+0(FP), SI
 	MOVQ arow+8(FP), R13

@@ -68,9 +68,13 @@ func (r TableReader) hasHeader(rows []row) (bool, error) {
 	return false, settings.Errorf("the first row may name the columns or hold data, since %s: say header yes or header no", why)
 }
 
-// sameKinds says whether two rows have numbers and words in the same columns.
+// sameKinds says whether two rows may have numbers and words in the same columns. A gap stands where
+// either could be, so that it tells nothing.
 func sameKinds(a, b []string) bool {
-	return slices.EqualFunc(a, b, func(a, b string) bool { return kindOf(a) == kindOf(b) })
+	return slices.EqualFunc(a, b, func(a, b string) bool {
+		k, l := kindOf(a), kindOf(b)
+		return k == l || k == isGap || l == isGap
+	})
 }
 
 // counts says whether cells are consecutive whole numbers, each larger by one than its predecessor.

@@ -143,6 +143,11 @@ func TestHeader(t *testing.T) {
 		"1,,3\n4,5,6\n":            "",
 		"1,nan\n3,4\n":             "",
 		"5.1,setosa\n4.9,setosa\n": "",
+		"M,0.3,1.2\nF,?,-0.9\n":    "",
+		"M,?,1.2\nF,0.1,-0.9\n":    "",
+		"5.1,setosa\n4.9,\n":       "",
+		"a,1,2\nb,c,NA\n":          "a 1 2",
+		"RI,Na,Mg\n1.5,13.6,4.4\n": "RI Na Mg",
 	} {
 		path := put(t, "d.csv", text)
 		s, err := TableReader{}.Open(path)

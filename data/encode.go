@@ -52,8 +52,8 @@ const (
 //   - Where values are missing the median stands for them, and one more input says so.
 //
 // Columns without values, with one word, with a text of its own in most rows, and the
-// index that pandas writes are left out. A column of more numbers than words, and decimal
-// commas, are errors.
+// index that pandas writes are left out. A column of more numbers than words, decimal
+// commas, and separators of thousands are errors.
 func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 	if len(o.Targets) == 0 && len(t.Columns) > 0 && t.X == nil {
 		o.Targets = t.Columns[len(t.Columns)-1:]
@@ -216,7 +216,7 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 			return c, "", nil
 		}
 	}
-	if !slices.ContainsFunc(p.words, func(w string) bool { return !decimalComma(w) }) {
+	if p.separated() {
 		return c, "", t.cell(j, p.first, "a number with a decimal point such as 1.5, without separators of thousands (write the table so, or see the setting drop and the setting categorical)")
 	}
 	if p.numbers > p.cells {
@@ -267,6 +267,12 @@ func (t *Table) profile(j int) profile {
 		}
 	}
 	return p
+}
+
+// separated says whether the column has words, and all are numbers with a decimal comma or separators of
+// thousands.
+func (p profile) separated() bool {
+	return len(p.words) > 0 && !slices.ContainsFunc(p.words, func(w string) bool { return !separated(w) })
 }
 
 // categorical returns the kind of a column of categories, by their number.

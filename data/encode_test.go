@@ -135,6 +135,14 @@ func TestEncodeErrors(t *testing.T) {
 		{column(t, "1", "2", "inf"), ColumnOptions{}, `f.csv:4: column "c": expected a finite number, found "inf"`},
 		{column(t, "\"1,5\"", "\"2,5\"", "3"), ColumnOptions{}, `f.csv:2: column "c": expected a number with a decimal point such as 1.5`},
 		{column(t, "\"1.234,5\"", "\"2,5\""), ColumnOptions{}, "decimal point"},
+		{column(t, "\"29,255,019\"", "\"97,543\"", "12"), ColumnOptions{}, `found "29,255,019"`},
+		{column(t, "\"1,785.00\"", "\"-26,120,108.5\""), ColumnOptions{}, "decimal point"},
+		{column(t, "\"12,34,567\"", "\"1,23,456\""), ColumnOptions{}, "decimal point"},
+		{column(t, "3 055 608", "1 082", "NA"), ColumnOptions{}, "decimal point"},
+		{column(t, "3\u00a0055\u00a0608", "1\u202f082"), ColumnOptions{}, "decimal point"},
+		{column(t, "\"1 082,5\"", "\"2,5\""), ColumnOptions{}, "decimal point"},
+		{column(t, "573'144", "4’158.25"), ColumnOptions{}, "decimal point"},
+		{column(t, "1.785.000", "2.023.000"), ColumnOptions{}, "decimal point"},
 		{column(t, "1", "", "x", "y"), ColumnOptions{Missing: MissingError}, `f.csv:3: column "c": expected a value, found ""`},
 		{column(t, "", ""), ColumnOptions{}, `f.csv: no column is left for a feature: "c" is left out: it is empty`},
 		{column(t, "1", "2"), ColumnOptions{Missing: "mean"}, `missing values "mean"`},
@@ -142,12 +150,22 @@ func TestEncodeErrors(t *testing.T) {
 		{column(t, "1", "2"), ColumnOptions{Numeric: []string{"d"}}, `no column "d"`},
 		{column(t, "01/02/2020", "03/04/2020"), ColumnOptions{}, "may have the month first or second"},
 		{tableOf(t, "c,y\n1,\n2,3\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found ""`},
+		{tableOf(t, "c,y\n1,\"1,785\"\n2,\n3,\"2,5\"\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found "1,785"; write the target with a decimal point`},
 		{tableOf(t, "c,y\n1,u\n2,\n3,v\n"), ColumnOptions{Classes: true}, `f.csv:3: column "y": expected one of the 2 classes "u", "v", found ""`},
 		{tableOf(t, "c,y\n,1\n2,\n"), ColumnOptions{Missing: MissingDrop}, "no row has all values"},
 	} {
 		s, err := c.table.Encode(c.o)
 		if expectError(t, err, "", c.say); s != nil {
 			t.Errorf("half a set comes with %v", err)
+		}
+	}
+}
+
+// Texts that only look like numbers with separators are categories.
+func TestNotSeparated(t *testing.T) {
+	for _, text := range []string{"1,2,3,4x", "044 123 456", "1 2", "1,000,00,", "12 345 67", "1'2", "10.20.30", "1 000'000", ",", "a,b", " ", "1,,000", "0'123"} {
+		if separated(text) {
+			t.Errorf("%q counts as a number with separators", text)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package data
 import (
 	"math"
 	"math/big"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -96,6 +98,22 @@ func rounded(cell []byte, v float64) bool {
 	}
 	held, _ := new(big.Float).SetFloat64(v).Int(nil)
 	return held.Cmp(exact) != 0
+}
+
+// separated says whether a text is a number with a decimal comma, such as 1,5 or 1.234,5, or with
+// separators of thousands, such as 1,234,567.8, 1 234 or 1'234. A language with lakhs has groups of two
+// digits before the last group.
+func separated(text string) bool {
+	return decimalComma(text) || slices.ContainsFunc(thousands, func(form *regexp.Regexp) bool { return form.MatchString(text) })
+}
+
+// thousands are the forms of numbers with separators of thousands. A number with one dot is read as a
+// decimal, and the blanks are those that programs write: usual, narrow and thin, with and without a break.
+var thousands = []*regexp.Regexp{
+	regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(,\d{2,3})*,\d{3}(\.\d*)?$`),
+	regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(\.\d{3}){2,}$`),
+	regexp.MustCompile(`^[+-]?[1-9]\d{0,2}([ \x{00a0}\x{2009}\x{202f}]\d{3})+([.,]\d*)?$`),
+	regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(['’]\d{3})+([.,]\d*)?$`),
 }
 
 // decimalComma says whether a text is a number such as 1,5 or 1.234,5.

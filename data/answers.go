@@ -68,10 +68,10 @@ func infinite(text string) bool {
 // missing one, is an error.
 func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 	w, values, k := t.wordsOf(j), t.Values.Float64s(), len(t.Columns)
-	of, index := []float64{0}, (&ColumnCode{Values: labels}).index()
+	of, at := []float64{0}, placesOf(labels)
 	if w != nil {
 		for _, word := range w.List {
-			place, ok := index[category(word.Text)]
+			place, ok := at.of(word.Text)
 			if !ok || missing(word.Text) {
 				return nil, t.cell(j, word, oneOf(labels))
 			}
@@ -84,7 +84,7 @@ func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 			out[i] = of[w.Codes[i]]
 			continue
 		}
-		place, ok := index[key(values[i*k+j])]
+		place, ok := at[key(values[i*k+j])]
 		if !ok {
 			return nil, fmt.Errorf("%s: column %q: expected %s, found %g", t.Path, t.Columns[j], oneOf(labels), values[i*k+j])
 		}

@@ -311,9 +311,10 @@ func (t *Table) count(j int, rows []int) map[string]int {
 			numbers[t.Values.Float64s()[i*k+j]]++
 		}
 	}
+	spelled := spellings{}
 	for i, n := range ofWord[1:] {
 		if text := w.List[i].Text; n > 0 && !missing(text) {
-			counts[category(text)] += n
+			counts[spelled.of(text)] += n
 		}
 	}
 	for v, n := range numbers {

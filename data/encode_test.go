@@ -181,6 +181,35 @@ func TestEncodeLabels(t *testing.T) {
 	}
 }
 
+// Programs write the truth as true, True or TRUE: it is one category and one class, unless the training rows tell them apart.
+func TestTruthInAnyCase(t *testing.T) {
+	table := column(t, "True", "False", "maybe", "TRUE", "false", "maybe")
+	s, err := table.Encode(ColumnOptions{})
+	if err != nil || !slices.Equal(s.Encoding.Columns[0].Values, []string{"False", "True", "maybe"}) {
+		t.Fatalf("set %+v, error %v", s, err)
+	}
+	x, err := s.Encoding.Apply(column(t, "true", "FALSE", "Maybe"), []int{0}, nil)
+	if err != nil || !slices.Equal(x.Float64s(), []float64{0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1}) {
+		t.Errorf("inputs %v, error %v", x, err)
+	}
+	codes := ColumnCode{Name: "c", Kind: Codes, Values: []string{"x", "True", "true", "FALSE"}}
+	e := &Encoding{Columns: []ColumnCode{codes}, Missing: MissingMedian}
+	x, err = e.Apply(column(t, "true", "True", "TRUE", "false", "X"), []int{0}, nil)
+	if err != nil || !slices.Equal(x.Float64s(), []float64{2, 1, 2, 3, 4}) {
+		t.Errorf("codes %v, error %v", x, err)
+	}
+	y, err := tableOf(t, "c,y\n1,true\n2,FALSE\n").Labels(1, []string{"False", "True"})
+	if err != nil || !slices.Equal(y.Float64s(), []float64{1, 0}) {
+		t.Errorf("classes %v, error %v", y, err)
+	}
+	s, err = tableOf(t, "c,y\n1,True\n2,False\n3,true\n4,false\n").Encode(ColumnOptions{Classes: true})
+	if err != nil || !slices.Equal(s.Labels, []string{"False", "True"}) || !slices.Equal(s.Y.Float64s(), []float64{1, 0, 1, 0}) {
+		t.Errorf("set %+v, error %v", s, err)
+	}
+	_, err = tableOf(t, "c,y\n1,yes\n").Labels(1, []string{"False", "True"})
+	expectError(t, err, "f.csv:2: ", `found "yes"`)
+}
+
 // applySlowly is Apply for one cell, by the definition of each kind.
 func applySlowly(c ColumnCode, text string) []float64 {
 	v, number := parse([]byte(text))

@@ -324,9 +324,9 @@ func (c *ColumnCode) reader() (word func(string) (float64, bool), expected strin
 	case Date:
 		return func(s string) (float64, bool) { return dateIn(c.Layout, s) }, "a date or time as in the training rows"
 	case Codes:
-		code := c.index()
+		codes := placesOf(c.Values)
 		return func(s string) (float64, bool) {
-			if i, ok := code[category(s)]; ok {
+			if i, ok := codes.of(s); ok {
 				return float64(i), true
 			}
 			return float64(len(c.Values)), true
@@ -340,21 +340,12 @@ func (c *ColumnCode) reader() (word func(string) (float64, bool), expected strin
 	}, "a number"
 }
 
-// index returns the places of the values.
-func (c *ColumnCode) index() map[string]int {
-	at := make(map[string]int, len(c.Values))
-	for i, v := range c.Values {
-		at[v] = i
-	}
-	return at
-}
-
 // oneHot writes 1 to the place of each row's category, behind every d-th element of out, and
 // returns how many values are missing.
 func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
-	at, words := c.index(), t.wordsOf(j)
-	place := func(text string) int {
-		if i, ok := at[text]; ok {
+	at, words := placesOf(c.Values), t.wordsOf(j)
+	place := func(i int, known bool) int {
+		if known {
 			return i
 		}
 		return len(c.Values)
@@ -362,7 +353,7 @@ func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
 	var of []int // the place of each word, −1 for a missing one
 	if words != nil {
 		for _, w := range words.List {
-			if of = append(of, place(category(w.Text))); missing(w.Text) {
+			if of = append(of, place(at.of(w.Text))); missing(w.Text) {
 				of[len(of)-1] = -1
 			}
 		}
@@ -373,7 +364,8 @@ func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
 		if words != nil && words.Codes[i] > 0 {
 			p = of[words.Codes[i]-1]
 		} else {
-			p = place(key(values[i*k+j]))
+			i, ok := at[key(values[i*k+j])]
+			p = place(i, ok)
 		}
 		if p < 0 {
 			gaps++

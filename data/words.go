@@ -145,3 +145,61 @@ func category(text string) string {
 	}
 	return text
 }
+
+// truth returns true or false if a text is one of them in any case.
+func truth(text string) (word string, ok bool) {
+	for _, word := range pairs[0] {
+		if strings.EqualFold(text, word) {
+			return word, true
+		}
+	}
+	return "", false
+}
+
+// spellings have, for true and false, the spelling that came first.
+type spellings map[string]string
+
+// of returns the text by which a word stands: the first spelling of true or false, and otherwise the category.
+func (s spellings) of(text string) string {
+	word, ok := truth(text)
+	if !ok {
+		return category(text)
+	}
+	if s[word] == "" {
+		s[word] = text
+	}
+	return s[word]
+}
+
+// places are the places of categories in a list.
+type places map[string]int
+
+// placesOf returns the places of values, which files of models may hold in other notations of numbers.
+func placesOf(values []string) places {
+	at := make(places, len(values))
+	for i, v := range values {
+		at[category(v)] = i
+	}
+	for i, v := range values {
+		if word, ok := truth(v); ok {
+			if _, taken := at[word]; !taken {
+				at[word] = i
+			}
+		}
+	}
+	return at
+}
+
+// of returns the place of a text. One program writes true, another True or TRUE: a spelling that the list
+// lacks is the same category.
+func (p places) of(text string) (int, bool) {
+	if i, ok := p[category(text)]; ok {
+		return i, true
+	}
+	word, ok := truth(text)
+	if !ok {
+		return 0, false
+	}
+	i, ok := p[word]
+	return i, ok
+}

@@ -86,7 +86,7 @@ func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 		}
 		place, ok := at[key(values[i*k+j])]
 		if !ok {
-			return nil, fmt.Errorf("%s: column %q: expected %s, found %g", t.Path, t.Columns[j], oneOf(labels), values[i*k+j])
+			return nil, fmt.Errorf("%s: column %q: expected %s, found %s", t.Path, t.Columns[j], oneOf(labels), tablefile.Number(values[i*k+j]))
 		}
 		out[i] = float64(place)
 	}
@@ -217,7 +217,7 @@ func (t *Table) Texts(j int) []string {
 		if w != nil && w.Codes[i] > 0 {
 			out[i] = w.List[w.Codes[i]-1].Text
 		} else {
-			out[i] = written(t.Values.Float64s()[i*k+j])
+			out[i] = tablefile.Number(t.Values.Float64s()[i*k+j])
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // ColumnOptions say how [Table.Encode] treats the columns of a table. The zero value decides by
@@ -318,7 +319,7 @@ func (t *Table) count(j int, rows []int) map[string]int {
 		}
 	}
 	for v, n := range numbers {
-		counts[key(v)] += n
+		counts[tablefile.Number(v)] += n
 	}
 	return counts
 }

@@ -210,6 +210,28 @@ func TestTruthInAnyCase(t *testing.T) {
 	expectError(t, err, "f.csv:2: ", `found "yes"`)
 }
 
+// Large numbers among texts are named by their digits, and files of models that name them by exponents are read as before.
+func TestLargeNumbersAsNames(t *testing.T) {
+	text := "c,y\n1000000,x\n12345678,1000000\n1e6,12345678\nu,x\nu,1e+06\n12345678,x\n"
+	s, err := tableOf(t, text).Encode(ColumnOptions{Classes: true, Categorical: []string{"c"}})
+	if err != nil || !slices.Equal(s.Labels, []string{"1000000", "12345678", "x"}) || !slices.Equal(s.Y.Float64s(), []float64{2, 0, 1, 2, 0, 2}) {
+		t.Errorf("set %+v, error %v", s, err)
+	}
+	if got := strings.Join(s.Features, "|"); got != "c=1000000|c=12345678|c=u|c other" {
+		t.Errorf("features %s", got)
+	}
+	before := ColumnCode{Name: "c", Kind: Codes, Values: []string{"u", "1e+06", "1.2345678e+07"}}
+	e := &Encoding{Columns: []ColumnCode{before}, Missing: MissingMedian}
+	x, err := e.Apply(tableOf(t, text), []int{0}, nil)
+	if err != nil || !slices.Equal(x.Float64s(), []float64{1, 2, 1, 0, 0, 2}) {
+		t.Errorf("codes %v, error %v", x, err)
+	}
+	y, err := tableOf(t, text).Labels(1, []string{"1.2345678e+07", "1e+06", "x"})
+	if err != nil || !slices.Equal(y.Float64s(), []float64{2, 1, 0, 2, 1, 2}) {
+		t.Errorf("classes %v, error %v", y, err)
+	}
+}
+
 // applySlowly is Apply for one cell, by the definition of each kind.
 func applySlowly(c ColumnCode, text string) []float64 {
 	v, number := parse([]byte(text))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // Kind says how the cells of a column become numbers.
@@ -69,7 +70,7 @@ func (c ColumnCode) Usual() string {
 	case len(c.Values) > 0:
 		return c.Values[0]
 	}
-	return key(c.Median)
+	return tablefile.Number(c.Median)
 }
 
 // An Omission is a column that is no input, and why.
@@ -305,7 +306,7 @@ func (c *ColumnCode) meanings(t *Table, j int) (of []float64, number func(float6
 		if got, ok := word(key(v)); ok {
 			return got, nil
 		}
-		return 0, fmt.Errorf("expected %s, found the number %g", expected, v)
+		return 0, fmt.Errorf("expected %s, found the number %s", expected, tablefile.Number(v))
 	}, nil
 }
 

@@ -169,7 +169,7 @@ func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
 	case number && b.use[j].text && p.kinds[j].exact != nil:
 		word = p.kinds[j].exact(cell)
 	case number:
-		word = written(v)
+		word = tablefile.Number(v)
 	}
 	if b.words[j] == nil {
 		b.words[j] = new(Words)
@@ -333,7 +333,7 @@ func decimal(v parquet.Value, scale int32) float64 {
 func digits(v parquet.Value, scale int32) string {
 	const most = 76 // of a decimal of 256 bits
 	if scale < 0 || scale > most {
-		return written(decimal(v, scale))
+		return tablefile.Number(decimal(v, scale))
 	}
 	n := units(v)
 	text := new(big.Int).Abs(n).String()

@@ -126,16 +126,9 @@ func decimalComma(text string) bool {
 	return ok && !strings.HasSuffix(text, ",")
 }
 
-// key is the text by which a number stands among categories.
+// key is the text by which a number is compared with categories. People see [tablefile.Number]; files of
+// models may hold either.
 func key(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// written is the text of a number in a cell that is read as text: without an exponent, unless it is very large or small.
-func written(v float64) string {
-	if a := math.Abs(v); a >= 1e21 || a < 1e-6 && a > 0 {
-		return key(v)
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
-}
 
 // category is the text by which a word stands among categories: a number that a file holds as
 // text is the same category as the number.
@@ -159,11 +152,15 @@ func truth(text string) (word string, ok bool) {
 // spellings have, for true and false, the spelling that came first.
 type spellings map[string]string
 
-// of returns the text by which a word stands: the first spelling of true or false, and otherwise the category.
+// of returns the name of the category of a word: the first spelling of true or false, and other words as they
+// are, numbers among them as [tablefile.Number] writes them.
 func (s spellings) of(text string) string {
+	if v, ok := parse([]byte(text)); ok {
+		return tablefile.Number(v)
+	}
 	word, ok := truth(text)
 	if !ok {
-		return category(text)
+		return text
 	}
 	if s[word] == "" {
 		s[word] = text

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
@@ -15,6 +14,7 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -121,7 +121,7 @@ func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
 	for i, v := range graph.Floats(y) {
 		k, ok := slices.BinarySearch(c.Classes, v)
 		if !ok {
-			return nil, fmt.Errorf("row %d (counting from 0): the target %q is %g, which is none of the %d classes", i, c.Name, v, c.size())
+			return nil, fmt.Errorf("row %d (counting from 0): the target %q is %s, which is none of the %d classes", i, c.Name, tablefile.Number(v), c.size())
 		}
 		out[i] = k
 	}
@@ -212,5 +212,5 @@ func className(classes []float64, labels []string, k int) string {
 	if labels != nil {
 		return labels[k]
 	}
-	return strconv.FormatFloat(classes[k], 'g', -1, 64)
+	return tablefile.Number(classes[k])
 }

@@ -222,8 +222,8 @@ func TestClasses(t *testing.T) {
 	if !slices.Equal((gp.Examples{X: y, Y: y}).Labels(), labels) {
 		t.Error("one-hot rows have other labels")
 	}
-	numbered := Classification{Classes: []float64{-1, 0.5, 4, 1e6}}
-	for k, want := range []string{"-1", "0.5", "4", "1e+06"} {
+	numbered := Classification{Classes: []float64{-1, 1e-7, 0.5, 4, 1e6, 1234567, 1e21}}
+	for k, want := range []string{"-1", "1e-07", "0.5", "4", "1000000", "1234567", "1e+21"} {
 		if got := numbered.ClassName(k); got != want {
 			t.Errorf("class %d is called %q, expected %q", k, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // Predictions are the predictions for N rows, in named columns.
@@ -34,6 +35,15 @@ type Column struct {
 	Values []float64 // numbers [N]; nil for texts
 	Texts  []string  // texts [N]; nil for numbers
 	ID     bool      // the column names the rows
+	Class  bool      // the numbers are the names of classes
+}
+
+// append appends the number in row i as text to dst. The name of a class has no exponent, as in the names of columns.
+func (c *Column) append(dst []byte, i int) []byte {
+	if c.Class {
+		return tablefile.AppendNumber(dst, c.Values[i])
+	}
+	return strconv.AppendFloat(dst, c.Values[i], 'g', -1, 64)
 }
 
 // Options say which columns predictions have.
@@ -185,7 +195,7 @@ func (r *Predictions) Add(name string, values []float64, t, width int) {
 // classes adds the column class, which has the most probable class, and for each class the column
 // p_NAME, which has the probability of the class.
 func (r *Predictions) classes(p *valla.Prediction) {
-	class := Column{Name: "class"}
+	class := Column{Name: "class", Class: true}
 	c := len(p.Classes)
 	for i, best := range p.Best() {
 		if p.Labels != nil {
@@ -250,7 +260,7 @@ func (w *Writer) Rows(p *Predictions) error {
 	w.row = w.row[:0]
 	for i := range p.Rows {
 		for _, c := range p.Columns {
-			w.row = append(strconv.AppendFloat(w.row, c.Values[i], 'g', -1, 64), ',')
+			w.row = append(c.append(w.row, i), ',')
 		}
 		w.row[len(w.row)-1] = '\n'
 		if len(w.row) < blockBytes {
@@ -273,7 +283,7 @@ func (w *Writer) texts(p *Predictions) error {
 			if c.Texts != nil {
 				cells[j] = c.Texts[i]
 			} else {
-				cells[j] = strconv.FormatFloat(c.Values[i], 'g', -1, 64)
+				cells[j] = string(c.append(nil, i))
 			}
 		}
 		if err := w.csv.Write(cells); err != nil {

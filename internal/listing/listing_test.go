@@ -46,6 +46,16 @@ func TestClasses(t *testing.T) {
 	if got, err = Of(t.Context(), p, Options{Level: 0.95}); err != nil || !slices.Equal(got.Columns[0].Values, []float64{1, 0}) || got.Columns[0].Texts != nil || names(got)[1] != "p_0" {
 		t.Errorf("classes that are numbers: %+v, error %v", got, err)
 	}
+	p.Classes = []float64{0.5, 1e6, 1234567}
+	var text bytes.Buffer
+	for _, ids := range [][]Column{nil, {{Name: "id", Texts: []string{"r", "s"}}}} {
+		text.Reset()
+		w := NewWriter(&text)
+		got, err := Of(t.Context(), p, Options{Level: 0.95}, ids...)
+		if err = errors.Join(err, w.Header(got), w.Rows(got)); err != nil || !strings.Contains(text.String(), "class,p_0.5,p_1000000,p_1234567\n") || !strings.Contains(text.String(), "1000000,0.2,") {
+			t.Errorf("classes of seven digits: %s, error %v", text.String(), err)
+		}
+	}
 }
 
 // TestNames: IDs alone change their names, and the new name is taken by no other column.

@@ -4,6 +4,7 @@ package tablefile
 
 import (
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -36,6 +37,19 @@ func Quoted(cell string) string {
 		return strconv.Quote(cell[:most]) + "..."
 	}
 	return strconv.Quote(cell)
+}
+
+// Number returns a number as people write it in a table: without an exponent, unless it is very large or
+// small.
+func Number(v float64) string { return string(AppendNumber(nil, v)) }
+
+// AppendNumber appends what [Number] returns to dst.
+func AppendNumber(dst []byte, v float64) []byte {
+	format := byte('f')
+	if a := math.Abs(v); a >= 1e21 || a < 1e-6 && a > 0 {
+		format = 'g'
+	}
+	return strconv.AppendFloat(dst, v, format, -1, 64)
 }
 
 // Listed joins names for a message. It shows at most the first 20 names.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,13 +21,49 @@ var (
 	)
 )
 
-// dateIn returns the number for which a date stands: days since 1970, or for a time alone the
-// part of the day. Beside its layout the date may have one of isoLayouts.
-func dateIn(layout, text string) (float64, bool) {
-	t, err := time.Parse(layout, text)
-	for i := 0; err != nil && i < len(isoLayouts) && strings.Contains(layout, "2006"); i++ {
-		t, err = time.Parse(isoLayouts[i], text)
+// alike has, for each of dateLayouts, the layouts with the date in the same form and a time or none.
+// A date in one of isoLayouts is in the same form as one in another.
+var alike = func() map[string][]string {
+	forms, out := map[string][]string{}, map[string][]string{}
+	form := func(layout string) string {
+		if slices.Contains(isoLayouts, layout) {
+			return isoLayouts[0]
+		}
+		date, _, _ := strings.Cut(layout, "15:04")
+		return strings.TrimSpace(date)
 	}
+	for _, l := range dateLayouts {
+		forms[form(l)] = append(forms[form(l)], l)
+	}
+	for _, l := range dateLayouts {
+		out[l] = forms[form(l)]
+	}
+	return out
+}()
+
+// parseDate reads a date of a column with a layout. Beside it the date may have one that is alike or, since
+// they can be read in one way only, one of isoLayouts; a time alone stands only beside others.
+func parseDate(layout, text string) (time.Time, error) {
+	t, err := time.Parse(layout, text)
+	if err == nil {
+		return t, nil
+	}
+	layouts := alike[layout]
+	if strings.Contains(layout, "2006") {
+		layouts = slices.Concat(layouts, isoLayouts)
+	}
+	for _, l := range layouts {
+		if t, err := time.Parse(l, text); err == nil {
+			return t, nil
+		}
+	}
+	return t, err
+}
+
+// dateIn returns the number for which a date of a column with a layout stands: days since 1970, or for a
+// time alone the part of the day.
+func dateIn(layout, text string) (float64, bool) {
+	t, err := parseDate(layout, text)
 	if err != nil {
 		return 0, false
 	}
@@ -38,26 +75,41 @@ func dateIn(layout, text string) (float64, bool) {
 	return (float64(seconds) + float64(t.Nanosecond())/1e9) / 86400, true
 }
 
-// layoutOf returns the layout of all of the words, of which there are some, or "" if they are
-// no dates. Dates whose month may stand first or second are an error.
+// layoutOf returns the layout of words, of which there are some, or "" if they are no dates that stand in
+// one column. Of several layouts that are alike it is the one that says most. Dates whose month may stand
+// first or second are an error.
 func layoutOf(words []string) (string, error) {
 	for _, layout := range dateLayouts {
 		if !allHave(layout, words) {
 			continue
 		}
 		if other, ok := strings.CutPrefix(layout, "1/2/"); ok && allHave("2/1/"+other, words) {
-			return "", fmt.Errorf("dates such as %q may have the month first or second: write them as YYYY-MM-DD", words[0])
+			first := words[slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "/") })]
+			return "", fmt.Errorf("dates such as %q may have the month first or second: write them as YYYY-MM-DD", first)
 		}
-		return layout, nil
+		return longest(alike[layout], words), nil
 	}
 	return "", nil
 }
 
+// allHave says whether all words can stand in a column with a layout.
 func allHave(layout string, words []string) bool {
-	for _, w := range words {
-		if _, err := time.Parse(layout, w); err != nil {
-			return false
+	return !slices.ContainsFunc(words, func(w string) bool {
+		_, err := parseDate(layout, w)
+		return err != nil
+	})
+}
+
+// longest returns the longest of the layouts that some word has.
+func longest(layouts, words []string) (best string) {
+	for _, l := range layouts {
+		has := func(w string) bool {
+			_, err := time.Parse(l, w)
+			return err == nil
+		}
+		if len(l) > len(best) && slices.ContainsFunc(words, has) {
+			best = l
 		}
 	}
-	return true
+	return best
 }

@@ -54,6 +54,12 @@ func TestEncodeByHand(t *testing.T) {
 	encoded(t, column(t, "1970-01-02 06:00:00", "1970-01-01 12:00:00.5"), none, "c", 1.25, 0.5+0.5/86400)
 	encoded(t, column(t, "13/01/1970", "01/02/1970"), none, "c", 12, 31)
 	encoded(t, column(t, "06:00", "18:00"), none, "c", 0.25, 0.75)
+	encoded(t, column(t, "06:00", "18:00:36"), none, "c", 0.25, 0.75+36./86400)
+	encoded(t, column(t, "1970-01-02 06:00", "1970-01-01"), none, "c", 1.25, 0)
+	encoded(t, column(t, "1970-01-02T06:00:00", "1970-01-01T12:00:00Z", "1970-01-02T01:00:00+01:00"), none, "c", 1.25, 0.5, 1)
+	encoded(t, column(t, "1970-01-02", "1970-01-01 12:00:00.5", "", "1970-01-03"), none, "c|c missing", 1, 0, 0.5+0.5/86400, 0, 1, 1, 2, 0)
+	encoded(t, column(t, "02.01.1970", "1970-01-01 12:00:00", "31.12.1969 06:00"), none, "c", 1, 0.5, -0.75)
+	encoded(t, column(t, "13/01/1970", "1970-01-01", "01/02/1970 12:00"), none, "c", 12, 0, 31.5)
 	encoded(t, column(t, "b", "a", "b", "z", "a"), none, "c=a|c=b|c other", 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0)
 	encoded(t, column(t, "b", "a", "", "b", "a"), none, "c=a|c=b|c other|c missing", 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0)
 	encoded(t, column(t, "7", "7", "07", "8", "8.0"), ColumnOptions{Categorical: []string{"c"}}, "c=7|c=8|c other", 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0)
@@ -149,6 +155,7 @@ func TestEncodeErrors(t *testing.T) {
 		{column(t, "1", "2"), ColumnOptions{Targets: []string{"y", "y"}}, `the target "y" is named twice`},
 		{column(t, "1", "2"), ColumnOptions{Numeric: []string{"d"}}, `no column "d"`},
 		{column(t, "01/02/2020", "03/04/2020"), ColumnOptions{}, "may have the month first or second"},
+		{column(t, "2020-01-13", "03/04/2020", "01/02/2020 12:00"), ColumnOptions{}, `dates such as "03/04/2020" may have the month first or second`},
 		{tableOf(t, "c,y\n1,\n2,3\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found ""`},
 		{tableOf(t, "c,y\n1,\"1,785\"\n2,\n3,\"2,5\"\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found "1,785"; write the target with a decimal point`},
 		{tableOf(t, "c,y\n1,u\n2,\n3,v\n"), ColumnOptions{Classes: true}, `f.csv:3: column "y": expected one of the 2 classes "u", "v", found ""`},
@@ -167,6 +174,32 @@ func TestNotSeparated(t *testing.T) {
 		if separated(text) {
 			t.Errorf("%q counts as a number with separators", text)
 		}
+	}
+}
+
+// A column of dates in several forms shows them in the one that says most.
+func TestLayoutOf(t *testing.T) {
+	for layout, words := range map[string][]string{
+		"2006-1-2":                {"2021-05-26", "2021-5-6"},
+		"2006-1-2 15:04":          {"2021-05-26", "2021-05-26 22:46"},
+		"2006-1-2T15:04:05Z07:00": {"2021-05-26T22:46:00", "2021-05-26", "2021-05-26T22:46:00Z"},
+		"2.1.2006":                {"26.05.2021", "2021-05-26 22:46:00"},
+		"2.1.2006 15:04":          {"2021-05-26 22:46:00", "26.05.2021 10:00", "26.05.2021"},
+		"15:04:05":                {"10:00", "10:00:01"},
+		"":                        {"10:00", "2021-05-26"},
+	} {
+		got, err := layoutOf(words)
+		if err != nil || got != layout {
+			t.Errorf("%q: layout %q, error %v, want %q", words, got, err, layout)
+		}
+		for _, w := range words {
+			if _, ok := dateIn(layout, w); !ok && layout != "" {
+				t.Errorf("%q is no date in a column of %q", w, layout)
+			}
+		}
+	}
+	if got, err := layoutOf([]string{"26.05.2021", "5/26/2021"}); err != nil || got != "" {
+		t.Errorf("dates of two countries: layout %q, error %v", got, err)
 	}
 }
 

@@ -239,7 +239,7 @@ func TestPredictErrors(t *testing.T) {
 	if err := x.T(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.Predict(t.Context(), x, PredictOptions{})
+	_, err = m.Predict(t.Context(), x, PredictOptions{})
 	oneLine(t, err, "row-major")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
@@ -123,6 +124,9 @@ func (r *Rows) set(t *data.Table) (*data.Set, error) {
 	if r.targets != nil {
 		set, left, err := r.m.examples(t, r.features, r.targets, r.lacking)
 		r.left += left
+		if note := r.m.folderNote(t); note != "" && !slices.Contains(r.notes, note) {
+			r.notes = append(r.notes, note)
+		}
 		return set, err
 	}
 	r.IDs = r.IDs[:0]
@@ -131,6 +135,17 @@ func (r *Rows) set(t *data.Table) (*data.Set, error) {
 	}
 	x, err := r.m.inputs(t, r.features, r.lacking)
 	return &data.Set{Features: r.m.Task.Inputs.Features, X: x}, err
+}
+
+// folderNote says how the folders of images are taken for classes where the model does not know their names and they
+// are not as many; "" where there is nothing to say.
+func (m *Model) folderNote(t *data.Table) string {
+	c, ok := m.Task.Outputs.(*task.Classification)
+	if !ok || c.Names != nil || t.Folders == nil || len(t.Folders) == len(c.Classes) {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d folders for %d classes, whose names the model does not know: the first folder in alphabetical order is the class 0, and so on. "+
+		"A model that is fitted to a folder of images finds them by name.", t.Path, len(t.Folders), len(c.Classes))
 }
 
 // Notes are sentences on what was noticed in the rows read so far.

@@ -114,7 +114,8 @@ it; valla network show describes it. Weights alone (--net-weights) are an .npz a
 a folder of .npy files. The arrays are named as in state dictionaries (fc1.weight, fc1.bias,
 ...) or W1, b1, .... The inputs and outputs of both are in the units of the data, unless
 --standardize, or --mean and --std, say otherwise. DATA may be a folder of PNG and JPEG files,
-with a folder for each class; they are resized to the network's height and width.
+with a folder for each class, which has its name; they are resized to the network's height and
+width.
 
 The last line is a verdict: it compares the predictions of the posterior and of the network alone
 for the same rows, if possible rows that neither training nor fit has used. 1,000 or more rows of

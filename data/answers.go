@@ -64,9 +64,15 @@ func infinite(text string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// Labels returns the place [N,1] of each text of column j among labels. Another text, and a
-// missing one, is an error.
+// Labels returns the place [N,1] of each text of column j among labels, or of each image's folder. Another
+// text or folder, and a missing one, is an error. Arrays beside images hold the places already.
 func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
+	switch {
+	case t.Folders != nil:
+		return t.folderPlaces(j, labels)
+	case t.X != nil:
+		return t.Numbers([]int{j})
+	}
 	w, values, k := t.wordsOf(j), t.Values.Float64s(), len(t.Columns)
 	of, at := []float64{0}, placesOf(labels)
 	if w != nil {

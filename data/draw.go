@@ -60,6 +60,7 @@ type reservoir struct {
 	values []float64  // [rows,K]
 	words  []*Words   // [K]
 	x      gathered   // of images
+	names  []string   // of the folders of images, in the order in which they were found
 	notes  []string   // on the rows
 }
 
@@ -103,6 +104,7 @@ func (r *reservoir) read(ctx context.Context, s *Stream) error {
 		if len(r.notes) == 0 {
 			r.notes = t.Notes
 		}
+		r.renumber(t)
 		for i := range t.N() {
 			if err := r.look(t, i); err != nil {
 				return err
@@ -132,6 +134,38 @@ func (r *reservoir) look(t *Table, i int) error {
 		r.word(t, i, j, at)
 	}
 	return r.x.put(t, i, at)
+}
+
+// renumber gives the classes of a folder of images the numbers of the same names in the folders before it.
+func (r *reservoir) renumber(t *Table) {
+	places := make([]float64, len(t.Folders))
+	for i, name := range t.Folders {
+		if !slices.Contains(r.names, name) {
+			r.names = append(r.names, name)
+		}
+		places[i] = float64(slices.Index(r.names, name))
+	}
+	renumber(t.Values, places)
+}
+
+// renumber replaces the numbers of classes of images by their places. There are none where the images have no classes, or no one wants them.
+func renumber(classes *tensor.Dense, places []float64) {
+	if classes == nil || len(places) == 0 {
+		return
+	}
+	for i, v := range classes.Float64s() {
+		classes.Float64s()[i] = places[int(v)]
+	}
+}
+
+// inOrder gives the folders of the images of a sample their alphabetical order.
+func (r *reservoir) inOrder(t *Table) {
+	t.Folders = slices.Sorted(slices.Values(r.names))
+	places := make([]float64, len(r.names))
+	for i, name := range r.names {
+		places[i] = float64(slices.Index(t.Folders, name))
+	}
+	renumber(t.Values, places)
 }
 
 // room looks now and then whether there is memory for a sample that has n rows, and makes room for all of it once it is not small.
@@ -181,6 +215,7 @@ func (r *reservoir) table() *Table {
 	if len(s.use) > 0 {
 		t.Values = dense.Of(r.values, n, len(s.use))
 	}
+	r.inOrder(t)
 	return t
 }
 

@@ -52,6 +52,8 @@ const (
 //     the rows have less than twice or not at all. More become codes, the most frequent first.
 //   - Where values are missing the median stands for them, and one more input says so.
 //
+// Where classes are the folders of images, their names are the labels.
+//
 // Columns without values, with one word, with a text of its own in most rows, and the
 // index that pandas writes are left out. A column of more numbers than words, decimal
 // commas, and separators of thousands are errors.
@@ -111,7 +113,11 @@ func (t *Table) encodeImages(o ColumnOptions) (*Set, error) {
 	if len(o.Drop)+len(o.ID)+len(o.Categorical)+len(o.Numeric) > 0 {
 		return nil, settings.Errorf("%s has no columns of inputs to drop, or to treat as id, categorical or numeric", t.Path)
 	}
-	return t.Set(o.Targets...)
+	set, err := t.Set(o.Targets...)
+	if err == nil && o.Classes {
+		set.Labels = slices.Clone(t.Folders)
+	}
+	return set, err
 }
 
 // checkOptions makes sure that the columns in the options exist and are named once.

@@ -7,6 +7,7 @@ import (
 	_ "image/jpeg" // a format that is read
 	_ "image/png"  // a format that is read
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/internal/resize"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // maxPixels bounds the size of an image in a folder.
@@ -32,6 +34,7 @@ type imageRows struct {
 	shape   []int     // C, H and W
 	paths   []string  // of the images that are left
 	classes []float64 // of these; nil without classes
+	folders []string  // the names of the classes; nil without classes
 	resizer resize.Resizer
 }
 
@@ -43,11 +46,11 @@ func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 	if c, h, w := r.Image[0], r.Image[1], r.Image[2]; c != 1 && c != 3 || h < 1 || w < 1 || h > maxPixels/w {
 		return nil, fmt.Errorf("%s: images for inputs of shape %v, expected 1 or 3 channels, rows and columns, and at most %d pixels", path, r.Image, maxPixels)
 	}
-	i := &imageRows{shape: slices.Clone(r.Image)}
-	var err error
-	if i.paths, i.classes, err = imagePaths(path); err != nil {
+	i, err := listImages(path)
+	if err != nil {
 		return nil, err
 	}
+	i.shape = slices.Clone(r.Image)
 	first := 0
 	if part != nil {
 		if err := part.within(int64(len(i.paths))); err != nil {
@@ -58,7 +61,7 @@ func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 	}
 	s := &Stream{Path: path, Images: true, Rows: int64(len(i.paths)), First: first, inputBytes: int64(i.size()), source: i}
 	if i.classes != nil {
-		s.Columns = []string{"class"}
+		s.Columns, s.folders = []string{"class"}, i.folders
 	}
 	return s.useAll(), nil
 }
@@ -97,34 +100,34 @@ func (i *imageRows) next(b *batch, n int) error {
 
 func (*imageRows) close() {}
 
-// imagePaths lists the images of a folder, and their classes if it has folders.
-func imagePaths(folder string) (paths []string, classes []float64, err error) {
+// listImages lists the images of a folder, and their classes if it has folders.
+func listImages(folder string) (*imageRows, error) {
 	files, folders, err := visible(folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(files) > 0 && len(folders) > 0 {
-		return nil, nil, fmt.Errorf("%s: images beside the folder %q, expected images or a folder for each class", folder, folders[0])
+		return nil, fmt.Errorf("%s: images beside the folder %q, expected images or a folder for each class", folder, folders[0])
 	}
-	paths = files
+	i := &imageRows{paths: files}
 	for k, f := range folders {
 		own, deeper, err := visible(f)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if len(own) == 0 || len(deeper) > 0 {
-			return nil, nil, fmt.Errorf("%s: %d images and %d folders, expected the images of one class", f, len(own), len(deeper))
+			return nil, fmt.Errorf("%s: %d images and %d folders, expected the images of one class", f, len(own), len(deeper))
 		}
-		paths = append(paths, own...)
-		classes = append(classes, slices.Repeat([]float64{float64(k)}, len(own))...)
+		i.paths, i.folders = append(i.paths, own...), append(i.folders, filepath.Base(f))
+		i.classes = append(i.classes, slices.Repeat([]float64{float64(k)}, len(own))...)
 	}
-	if len(paths) == 0 {
-		return nil, nil, fmt.Errorf("%s: no images called .png, .jpg or .jpeg", folder)
+	if len(i.paths) == 0 {
+		return nil, fmt.Errorf("%s: no images called .png, .jpg or .jpeg", folder)
 	}
-	return paths, classes, nil
+	return i, nil
 }
 
-// visible lists the images and the folders in a folder.
+// visible lists the images and the folders in a folder. A link is what it leads to.
 func visible(folder string) (files, folders []string, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -132,15 +135,40 @@ func visible(folder string) (files, folders []string, err error) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(folder, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		directory := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(path)
+			if err != nil {
+				return nil, nil, err
+			}
+			directory = info.IsDir()
+		}
 		switch ending := strings.ToLower(filepath.Ext(path)); {
-		case strings.HasPrefix(e.Name(), "."):
-		case e.IsDir():
+		case directory:
 			folders = append(folders, path)
 		case ending == ".png", ending == ".jpg", ending == ".jpeg":
 			files = append(files, path)
 		}
 	}
 	return files, folders, nil
+}
+
+// folderPlaces returns the places [N,1] of the folders of the images among the names of classes.
+func (t *Table) folderPlaces(j int, names []string) (*tensor.Dense, error) {
+	places := make([]float64, len(t.Folders))
+	for i, folder := range t.Folders {
+		place := slices.Index(names, folder)
+		if place < 0 {
+			return nil, fmt.Errorf("%s: column %q: expected %s, found the folder %s", t.Path, t.Columns[j], oneOf(names), tablefile.Quoted(folder))
+		}
+		places[i] = float64(place)
+	}
+	y := t.pick([]int{j})
+	renumber(y, places)
+	return y, nil
 }
 
 // readImage returns the planes [channels,h,w] of an image.

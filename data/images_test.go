@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // writeImage writes an image of one colour and of h×w pixels.
@@ -79,6 +81,83 @@ func TestReadImages(t *testing.T) {
 	}
 	if table, err = readImages(filepath.Join(dir, "b"), 1, 1, 1); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
 		t.Errorf("a grey image without a class: %v, error %v", table, err)
+	}
+}
+
+// classFolders writes an image to each of the folders in a new folder.
+func classFolders(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, name := range names {
+		writeImage(t, filepath.Join(dir, name, "x.png"), 2, 2, color.Gray{uint8(i)})
+	}
+	return dir
+}
+
+// TestImageClassesByName: the classes are the folders by their names, so that a folder that is left out or is called otherwise moves no
+// image to another class.
+func TestImageClassesByName(t *testing.T) {
+	r := TableReader{Image: []int{1, 2, 2}}
+	read := func(dir string) *Table {
+		t.Helper()
+		table, err := r.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	all := classFolders(t, "10", "2", "true", "True", "x")
+	names := []string{"10", "2", "True", "true", "x"} // as folders are listed
+	set, err := read(all).Encode(ColumnOptions{Classes: true})
+	if err != nil || !slices.Equal(set.Labels, names) || !slices.Equal(set.Y.Float64s(), []float64{0, 1, 2, 3, 4}) {
+		t.Fatalf("set %+v, error %v", set, err)
+	}
+	if set, err = read(all).Encode(ColumnOptions{}); err != nil || set.Labels != nil || !slices.Equal(set.Y.Float64s(), []float64{0, 1, 2, 3, 4}) {
+		t.Errorf("a regression: %+v, error %v", set, err)
+	}
+	some := classFolders(t, "true", "x", "2")
+	if y, err := read(some).Labels(0, names); err != nil || !slices.Equal(y.Float64s(), []float64{1, 3, 4}) {
+		t.Errorf("classes %v of some folders, error %v", y, err)
+	}
+	other := classFolders(t, "2", "dog")
+	_, err = read(other).Labels(0, names)
+	expectError(t, err, other+": ", `column "class": expected one of the 5 classes "10", "2", "True", "true", "x", found the folder "dog"`)
+	array := &Table{Path: "f.npz", Columns: []string{"y"}, Values: dense.Of([]float64{4, 0}, 2, 1), X: read(some).X}
+	if y, err := array.Labels(0, names); err != nil || !slices.Equal(y.Float64s(), []float64{4, 0}) {
+		t.Errorf("classes %v of an array, which has their places, error %v", y, err)
+	}
+}
+
+// TestLinkedClassFolders: a linked folder is read as one, and a link to nothing is an error.
+func TestLinkedClassFolders(t *testing.T) {
+	dir, other := classFolders(t, "a", "c"), classFolders(t, "b")
+	link := func(from, to string) {
+		if err := os.Symlink(from, filepath.Join(dir, to)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+	}
+	link(filepath.Join(other, "b"), "b")
+	link(filepath.Join(other, "b", "x.png"), filepath.Join("a", "y.png"))
+	table, err := readImages(dir, 1, 2, 2)
+	if err != nil || !slices.Equal(table.Folders, []string{"a", "b", "c"}) || !slices.Equal(table.Values.Float64s(), []float64{0, 0, 1, 2}) {
+		t.Fatalf("table %+v, error %v", table, err)
+	}
+	link("nothing", "d")
+	_, err = readImages(dir, 1, 2, 2)
+	expectError(t, err, "", filepath.Join(dir, "d"))
+}
+
+// TestDrawImageClasses: classes of several folders are put together by their names, too.
+func TestDrawImageClasses(t *testing.T) {
+	first, second := classFolders(t, "b", "c"), classFolders(t, "a", "c")
+	s, err := TableReader{Image: []int{1, 2, 2}}.Open(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	table, _, err := s.Draw(t.Context(), Draw{Rest: []string{second}, Rows: 10})
+	if err != nil || !slices.Equal(table.Folders, []string{"a", "b", "c"}) || !slices.Equal(table.Values.Float64s(), []float64{1, 2, 0, 2}) {
+		t.Errorf("table %+v, error %v", table, err)
 	}
 }
 

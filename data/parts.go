@@ -79,8 +79,11 @@ func divide(path string, size int64) (parts []Part, err error) {
 	}
 	switch lower := strings.ToLower(path); {
 	case info.IsDir():
-		files, _, err := imagePaths(path)
-		return cuts(path, imageUnit, int64(len(files)), imagesInPart), err
+		images, err := listImages(path)
+		if err != nil {
+			return nil, err
+		}
+		return cuts(path, imageUnit, int64(len(images.paths)), imagesInPart), nil
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: expected a file or a folder of images, which can be read in parts", path)
 	case strings.HasSuffix(lower, ".parquet"):

@@ -37,7 +37,8 @@ type Stream struct {
 	read   int             // rows so far
 	limit  int64           // of memory for a batch; 0 means what the machine has left
 
-	inputBytes int64 // of the inputs of a row that are no columns, which are read with their batch; 0 for others
+	folders    []string // the names of the classes of images, see [Table]
+	inputBytes int64    // of the inputs of a row that are no columns, which are read with their batch; 0 for others
 
 	reader TableReader // that opened the file
 }
@@ -199,7 +200,7 @@ func (b *batch) table() (*Table, error) {
 			}
 		}
 	}
-	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Paddings: b.reader.Paddings, text: b.lines, first: b.First + b.read - b.n}
+	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, Folders: b.folders, Paddings: b.reader.Paddings, text: b.lines, first: b.First + b.read - b.n}
 	for j, u := range b.use {
 		t.Columns = append(t.Columns, u.name)
 		if b.words[j] != nil {

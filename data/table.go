@@ -32,6 +32,9 @@ type Table struct {
 	// file. Columns then are targets only. X is nil where all inputs are columns.
 	X *tensor.Dense
 
+	// Folders are the names of the classes that the column class of a folder of images numbers, in
+	// alphabetical order; nil for other tables.
+	Folders  []string
 	Paddings []Padding // those of the reader, see [TableReader]
 
 	text  bool // says that Words counts lines
@@ -95,8 +98,8 @@ type TableReader struct {
 //     is called y, several are called y0, y1, ... An X with more axes, such as images
 //     [N,C,H,W], becomes no columns and stays an array. Arrays names inputs in place of X.
 //   - a folder of PNG and JPEG files: X is uint8 [N,C,H,W], where Image is [C,H,W] and C is 1
-//     for grey and 3 for red, green and blue. A folder that holds folders has a folder for each
-//     class, and the table has the column class.
+//     for grey and 3 for red, green and blue. A folder that holds folders, or links to them, has a
+//     folder for each class, and the table has the column class.
 //
 // Cells of text and Parquet that are no finite numbers become Words; an array must not have
 // any. Errors name the file and, where it applies, the line and the column. Rows of different

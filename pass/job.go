@@ -164,14 +164,16 @@ func stat(path string) (File, error) {
 	f.Size = 0 // the size of a folder says nothing
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {
-		if !e.IsDir() {
+		if !e.IsDir() && e.Type()&os.ModeSymlink == 0 {
 			continue
 		}
 		inner, err := os.Stat(filepath.Join(path, e.Name())) // an image more changes the time of the folder of its class alone
 		if err != nil {
 			return File{}, err
 		}
-		f.Modified += inner.ModTime().UnixNano()
+		if inner.IsDir() {
+			f.Modified += inner.ModTime().UnixNano()
+		}
 	}
 	return f, err
 }

@@ -61,6 +61,8 @@ func (m *Model) randomRows(n int, bytes bool) *tensor.Dense {
 			v[i] = float64(pixels[i]) / 255
 		case whole[i%size] != nil:
 			v[i] = whole[i%size][rng.IntN(len(whole[i%size]))]
+		case in.Whole != nil && in.Whole[i%size]:
+			v[i] = math.Round(v[i])
 		case in.Mean != nil:
 			c := i / run % len(in.Mean)
 			v[i] = in.Mean[c] + in.Std[c]*v[i]

@@ -155,6 +155,7 @@ func (h *header) model(size int64) (*Model, error) {
 	if n := layers.Numbers(m.Form); int64(n) > size/int64(dt.Size()) {
 		return nil, fmt.Errorf("a network with %d numbers (%s) does not fit in a file of %d bytes", n, m.Form, size)
 	}
+	m.Task.Inputs.Whole = layers.WholeInputs(m.Form)
 	m.Net, err = layers.Build(m.Form, dt, nil)
 	return m, err
 }

@@ -31,6 +31,7 @@ func New(form layers.Form, net layers.Sequential, t task.Task) (_ *Model, err er
 	if err := m.checkNet(); err != nil {
 		return nil, err
 	}
+	m.Task.Inputs.Whole = layers.WholeInputs(form)
 	for _, a := range layers.Arrays(net) {
 		if i, v := graph.FirstNonFinite(a.Value); i >= 0 {
 			return nil, fmt.Errorf("%s[%d] is %v, expected a finite number", a.Name, i, v)

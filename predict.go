@@ -41,7 +41,7 @@ const (
 // Predict at once. For single rows a [Predictor] takes less time.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (p *Prediction, err error) {
 	defer explain("predict", &err)
-	in, err := m.Task.Inputs.Apply(x, m.Dtype())
+	in, err := m.Task.Inputs.From(o.First).Apply(x, m.Dtype())
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -275,6 +276,48 @@ func TestRowsOfErrors(t *testing.T) {
 	for first, want := range map[int]string{0: "row 1400 (counting from 0): ", 10_000: "row 11400 (counting from 0): "} {
 		_, err = m.Predict(t.Context(), x, PredictOptions{First: first})
 		oneLine(t, err, "predict: "+want, "1e+06")
+	}
+}
+
+// TestWholeInputs: a number that is not whole is an error where the network takes whole numbers, also in a model that was read from a file
+// and in single rows, and not where it takes others.
+func TestWholeInputs(t *testing.T) {
+	net := filepath.Join("layers", "onnx", "testdata", "gallery", "embeddings.onnx")
+	form, err := Network{Form: net}.Describe(nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, features := InputNames(form)
+	set := &data.Set{Features: features, Targets: []string{"y"}, X: denseOf(make([]float64, 6*20), 20, 6), Y: denseOf(make([]float64, 20), 20, 1)}
+	m, err := FromWeights(t.Context(), net, set, WeightOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.valla")
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Model{m, again} {
+		for j, name := range features {
+			x := denseOf(make([]float64, 12), 2, 6)
+			x.Float64s()[6+j] = 0.4
+			_, err := m.Predict(t.Context(), x, PredictOptions{First: 100})
+			if whole := name == "day" || name == "shop"; whole != (err != nil) {
+				t.Errorf("0.4 of %s: error %v", name, err)
+			} else if whole {
+				oneLine(t, err, "predict: row 101 (counting from 0), feature "+strconv.Quote(name)+": expected a whole number", "found 0.4")
+			}
+		}
+		p, err := m.Predictor(PredictorOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var g gp.Gaussian
+		oneLine(t, p.Latent(t.Context(), []float64{0, 0, 0, 0, 0.4, 0}, &g), "expected a whole number", "found 0.4")
 	}
 }
 

@@ -221,7 +221,7 @@ func (m *Model) build(n Network, seed uint64) error {
 	if err := checkOrder(m.Form, m.Task.Inputs.Features); err != nil {
 		return err
 	}
-	m.Task.Inputs.Shape = m.Form.InputShape()
+	m.Task.Inputs.Shape, m.Task.Inputs.Whole = m.Form.InputShape(), layers.WholeInputs(m.Form)
 	if m.Net, err = layers.Build(m.Form, dtypes[n.Dtype], holdout.Rand(seed, holdout.Weights)); err != nil {
 		return err
 	}

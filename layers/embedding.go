@@ -2,6 +2,9 @@ package layers
 
 import (
 	"fmt"
+	"slices"
+
+	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
 )
@@ -41,6 +44,11 @@ func (l Embedding) Make(m *Maker, in []int) (Network, []int, error) {
 	}
 	l.Name = m.Name(l.Name, "embedding")
 	return embedding{m.Param(l.Name+".weight", Normal(1), l.Rows, l.Width), l}, []int{in[0], l.Width}, nil
+}
+
+// Whole implements Numbering.
+func (Embedding) Whole(in []int) []bool {
+	return slices.Repeat([]bool{true}, tensor.Shape(in).TotalSize())
 }
 
 // Forward implements Network: x [B,T] gives [B,T,E].

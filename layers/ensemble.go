@@ -70,6 +70,14 @@ type EnsembleLayer struct {
 
 func init() { RegisterLayer[EnsembleLayer]("ensemble") }
 
+// Whole implements Numbering by the first network.
+func (l EnsembleLayer) Whole(in []int) []bool {
+	if len(l.Networks) == 0 {
+		return nil
+	}
+	return l.Networks[0].Whole(in)
+}
+
 // Make implements Layer.
 func (l EnsembleLayer) Make(m *Maker, in []int) (Network, []int, error) {
 	if len(l.Networks) == 0 {

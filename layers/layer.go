@@ -19,6 +19,32 @@ type Layer interface {
 	Make(m *Maker, in []int) (Network, []int, error)
 }
 
+// Numbering is a layer that takes some of its inputs for whole numbers, such as numbers of tokens.
+type Numbering interface {
+	// Whole says which elements of an example of shape in are whole numbers; nil if none is.
+	Whole(in []int) []bool
+}
+
+// WholeInputs says which elements of an example the network of a form takes for whole numbers; nil if none is.
+func WholeInputs(f Form) []bool {
+	list, err := f.Structure()
+	if err != nil {
+		return nil
+	}
+	return list.Whole(f.InputShape())
+}
+
+// Whole implements [Numbering] by the first layer.
+func (l Layers) Whole(in []int) []bool {
+	if len(l) == 0 {
+		return nil
+	}
+	if n, ok := l[0].(Numbering); ok {
+		return n.Whole(in)
+	}
+	return nil
+}
+
 var layerKinds = newRegistry[Layer]("layer")
 
 // RegisterLayer gives the layers of type L the kind that names them in files. L is decoded

@@ -164,7 +164,7 @@ func stat(path string) (File, error) {
 	f.Size = 0 // the size of a folder says nothing
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {
-		if !e.IsDir() && e.Type()&os.ModeSymlink == 0 {
+		if strings.HasPrefix(e.Name(), ".") || !e.IsDir() && e.Type()&os.ModeSymlink == 0 { // they are no classes
 			continue
 		}
 		inner, err := os.Stat(filepath.Join(path, e.Name())) // an image more changes the time of the folder of its class alone

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data"
@@ -25,6 +26,11 @@ type Inputs struct {
 	// Bytes says that the network was made for examples of bytes. Numbers that are no bytes then stand for bytes that
 	// are divided by 255 already, and numbers far from 0 to 1 are refused.
 	Bytes bool `json:"bytes,omitempty"`
+	// Whole says which elements of an example the network takes for whole numbers, such as numbers of tokens; nil if
+	// none is. The network tells it, so that files have it not.
+	Whole []bool `json:"-"`
+
+	first int // number of the first row, for messages
 }
 
 // leastPixel and mostPixel bound the numbers that stand for bytes divided by 255: methods that resize images leave 0 to
@@ -80,6 +86,12 @@ func (in Inputs) Check() error {
 		}
 	}
 	return nil
+}
+
+// From returns inputs whose errors count the rows from a number on.
+func (in Inputs) From(first int) Inputs {
+	in.first = first
+	return in
 }
 
 // Apply converts the inputs x [N,…], which are float64, float32 or uint8 in the units of the
@@ -163,6 +175,9 @@ func scale[T, F float](in Inputs, out []T, v []F) error {
 		if in.Bytes && (value < leastPixel || value > mostPixel) {
 			return fmt.Errorf("%s: expected a byte divided by 255, from 0 to 1, or bytes (UINT8), found %g", in.place(i), value)
 		}
+		if in.Whole != nil && in.Mean == nil && in.Whole[i%len(in.Whole)] && value != math.Trunc(value) {
+			return fmt.Errorf("%s: expected a whole number, as the network takes it, found %g", in.place(i), value)
+		}
 		if in.Mean != nil {
 			c := i / run % d
 			value = (value - in.Mean[c]) / in.Std[c]
@@ -203,7 +218,7 @@ func (in Inputs) run() int {
 func (in Inputs) place(i int) string {
 	size := tensor.Shape(in.Shape).TotalSize()
 	if in.Features != nil {
-		return fmt.Sprintf("row %d (counting from 0), feature %q", i/size, in.Features[i%size])
+		return fmt.Sprintf("row %d (counting from 0), feature %q", in.first+i/size, in.Features[i%size])
 	}
-	return fmt.Sprintf("example %d (counting from 0), element %d", i/size, i%size)
+	return fmt.Sprintf("example %d (counting from 0), element %d", in.first+i/size, i%size)
 }

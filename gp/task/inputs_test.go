@@ -214,3 +214,15 @@ func TestStandardizedErrors(t *testing.T) {
 	_, err = Standardized(&data.Set{X: denseOf([]uint8{1, 2}, 2, 1)})
 	oneLine(t, err, "standardize")
 }
+
+// TestWholeInputs: a number that is not whole is an error in the places of whole numbers alone.
+func TestWholeInputs(t *testing.T) {
+	in := Inputs{Features: []string{"a", "b"}, Shape: []int{2}, Whole: []bool{false, true}}
+	apply(t, in, denseOf([]float64{0.5, -3, 1e6, 2}, 2, 2), tensor.Float32)
+	bad := denseOf([]float64{0.5, 3, 1, 3.4}, 2, 2)
+	_, err := in.From(10).Apply(bad, tensor.Float64)
+	oneLine(t, err, `row 11 (counting from 0), feature "b": expected a whole number, as the network takes it, found 3.4`)
+	oneLine(t, in.Scale(make([]float64, 4), bad.Float64s(), tensor.Float32), `row 1 (counting from 0), feature "b"`, "found 3.4")
+	in.Mean, in.Std = []float64{0, 1}, []float64{1, 2} // the network takes other numbers then
+	apply(t, in, bad, tensor.Float64)
+}

@@ -199,6 +199,41 @@ func (r *reader) stated(shape []int) error {
 	return nil
 }
 
+// Whole implements [layers.Numbering]. Of several inputs the file has the types. An only input is taken to be whole
+// where it numbers the rows of a table.
+func (g Graph) Whole(in []int) []bool {
+	var out []bool
+	for _, i := range g.Inputs {
+		out = append(out, slices.Repeat([]bool{slices.Contains([]raw.Type{raw.I64, raw.I32, raw.I16}, i.Type)}, i.Size())...)
+	}
+	if g.Inputs == nil {
+		out = slices.Repeat([]bool{g.numbersRows()}, product(in))
+	}
+	if !slices.Contains(out, true) {
+		return nil
+	}
+	return out
+}
+
+// numbersRows reports whether the elements of the only input, which may be in another shape, are the places in a table.
+func (g Graph) numbersRows() bool {
+	same := map[string]bool{g.Input: true}
+	for _, n := range g.Nodes {
+		if len(n.Inputs) == 0 {
+			continue
+		}
+		if n.Op == "Gather" && len(n.Inputs) > 1 && same[n.Inputs[1]] {
+			return true
+		}
+		if reshapes := []string{"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split"}; same[n.Inputs[0]] && slices.Contains(reshapes, n.Op) {
+			for _, name := range n.Outputs {
+				same[name] = true
+			}
+		}
+	}
+	return false
+}
+
 // outputs finds the outputs that are chosen. Several become one: flattened, one after the other.
 func (r *reader) outputs(g fields) error {
 	var all []string

@@ -52,6 +52,20 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+// TestWhole: numbers of rows of tables and inputs of whole numbers are known, and others may be any numbers.
+func TestWhole(t *testing.T) {
+	for name, want := range map[string]string{"embeddings.onnx": "....ii", "text.onnx": "iiiiii", "mlp.onnx": "", "cnn.onnx": "", "masked.onnx": "iiiiii......i"} {
+		f, _ := readGallery(t, name, Options{})
+		got := ""
+		for _, whole := range layers.WholeInputs(f.Form) {
+			got += map[bool]string{true: "i", false: "."}[whole]
+		}
+		if got != want {
+			t.Errorf("%s: whole inputs %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestInputs: several inputs are parts of one vector.
 func TestInputs(t *testing.T) {
 	f, _ := readGallery(t, "embeddings.onnx", Options{})

@@ -24,19 +24,20 @@ func galleryNetwork(t *testing.T, name string) string {
 }
 
 // mixedRows writes rows for the network "embeddings" as arrays of the names of its inputs, and as a table whose columns
-// have the names, in another order.
+// have the names, in another order, and as tables with other names, in the order of the inputs and in another.
 func mixedRows(t *testing.T, dir string) {
 	t.Helper()
 	const n = 30
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, day, shop, y := make([]float64, 4*n), make([]int64, n), make([]int64, n), make([]float64, n)
-	table := "shop,x.3,y,x.2,x.1,x.0,day\n"
+	table, other := "shop,x.3,y,x.2,x.1,x.0,day\n", "a,b,c,d,e,f,y\n"
 	for i := range n {
 		for k := range 4 {
 			x[4*i+k] = float64(rng.IntN(1000)) / 256
 		}
 		day[i], shop[i], y[i] = rng.Int64N(7), rng.Int64N(10), float64(rng.IntN(100))/64
 		table += fmt.Sprintf("%d,%v,%v,%v,%v,%v,%d\n", shop[i], x[4*i+3], y[i], x[4*i+2], x[4*i+1], x[4*i], day[i])
+		other += fmt.Sprintf("%v,%v,%v,%v,%d,%d,%v\n", x[4*i], x[4*i+1], x[4*i+2], x[4*i+3], day[i], shop[i], y[i])
 	}
 	arrays := []*tensor.Dense{
 		tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(day)),
@@ -51,9 +52,11 @@ func mixedRows(t *testing.T, dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "rows.csv"), []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	other := strings.Replace(table, "shop,x.3,y,x.2,x.1,x.0,day", "a,b,y,c,d,e,f", 1)
-	if err := os.WriteFile(filepath.Join(dir, "other.csv"), []byte(other), 0o644); err != nil {
-		t.Fatal(err)
+	mixed := strings.Replace(table, "shop,x.3,y,x.2,x.1,x.0,day", "a,b,y,c,d,e,f", 1)
+	for name, text := range map[string]string{"other.csv": other, "mixed.csv": mixed} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -75,6 +78,7 @@ func TestSeveralInputs(t *testing.T) {
 	if note := "The columns are the inputs of the network in their order: x is a, b, c, d; day is e; shop is f."; r.code != 0 || !strings.Contains(r.stderr, note) {
 		t.Errorf("exit code %d, stderr %q, want the note %q", r.code, r.stderr, note)
 	}
+	fails(t, dir, 1, `feature "e": expected a whole number`, append([]string{"fit", "mixed.csv", "--out", "c.valla"}, fit...)...)
 	fails(t, dir, 1, `"day"`, append([]string{"fit", "short.npz", "--out", "c.valla"}, fit...)...)
 }
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
@@ -41,10 +42,21 @@ def find() -> str:
         return found
     if _INSIDE.exists():
         return str(_INSIDE)
-    found = shutil.which("valla")
-    if found is None:
-        raise Error(f"the program valla is missing: install the wheel for this platform, or name the program in the environment variable {VARIABLE}")
-    return found
+    for folder in os.get_exec_path():
+        found = shutil.which("valla", path=folder)
+        if found is not None and not _script(found):
+            return found
+    raise Error(f"the program valla is missing: install the wheel for this platform, or name the program in the environment variable {VARIABLE}")
+
+
+def _script(path: str) -> bool:
+    """Whether a file is a script, such as the command of another wheel, which would look for the program without end. On
+    Windows such a command is an archive behind a small program."""
+    try:
+        with open(path, "rb") as f:
+            return f.read(2) == b"#!" or zipfile.is_zipfile(path)
+    except OSError:
+        return False
 
 
 def refuse(name: str) -> NoReturn:
@@ -59,6 +71,13 @@ def _quoted(element: str) -> str:
     return element
 
 
+def _axes(value: Any) -> int:
+    """The number of axes of an array, a table or a list."""
+    if isinstance(value, (list, tuple)):
+        return 1 + max(map(_axes, value), default=0)
+    return int(getattr(value, "ndim", 0))
+
+
 def flags(options: Mapping[str, Any], json_too: bool = False) -> List[str]:
     """Options of a user as flags: True is the flag alone, None leaves it out, and lists are joined by commas."""
     out = []
@@ -68,6 +87,8 @@ def flags(options: Mapping[str, Any], json_too: bool = False) -> List[str]:
             continue
         if flag[2:] in _OWN and not (json_too and name == "json"):
             refuse(name)
+        if _axes(value) > 1:
+            raise Error(f"{name}: an array of rows is no option, expected a number, a text such as the path of a file, or a list of them")
         if hasattr(value, "tolist"):  # an array or a number of NumPy
             value = value.tolist()
         if isinstance(value, (list, tuple, range)):
@@ -103,12 +124,14 @@ def run(args: Sequence[str], *, progress: bool = False, names: Optional[Mapping[
     out = p.stdout
     reader = threading.Thread(target=lambda: printed.append(out.read()), daemon=True)
     reader.start()
-    last = ""
+    last = crash = ""
     try:
         for line in p.stderr:
             if progress and last:
                 print(last, file=sys.stderr, flush=True)
             last = line.rstrip("\n")
+            if not crash and last.startswith(("panic: ", "fatal error: ")):
+                crash = last  # what follows are the stacks of goroutines
         code = p.wait()
     except KeyboardInterrupt:
         p.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
@@ -122,16 +145,30 @@ def run(args: Sequence[str], *, progress: bool = False, names: Optional[Mapping[
         p.stdout.close()
         p.stderr.close()
     if code != 0:
+        last = crash or last
         _raise(last[len("valla: "):] if last.startswith("valla: ") else last or f"the program ended with {code}", code, names or {})
     if progress and last:
         print(last, file=sys.stderr, flush=True)
     return printed[0]
 
 
+def document(said: str) -> Dict[str, Any]:
+    """The JSON document that the program has printed."""
+    try:
+        found: Dict[str, Any] = json.loads(said)
+    except ValueError as e:
+        raise stranger() from e
+    return found
+
+
+def stranger() -> Error:
+    """The error of a program that ends well, and does not do what valla does."""
+    return Error(f"{find()} is not the program valla, or another version of it: it does not write what this package reads")
+
+
 def version() -> Dict[str, Any]:
     """What `valla version --json` says of the program."""
-    said: Dict[str, Any] = json.loads(run(["version", "--json"]))
-    return said
+    return document(run(["version", "--json"]))
 
 
 def main() -> NoReturn:

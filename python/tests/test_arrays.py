@@ -124,6 +124,44 @@ class Tables(unittest.TestCase):
         for k, name in enumerate(p["classes"]):
             np.testing.assert_array_equal(p["p"][:, k], np.array(want["p_" + name], float))
 
+    def test_targets_of_text(self):
+        """Targets are texts, or the numbers of the sorted texts."""
+        X, names = np.random.default_rng(0).standard_normal((60, 2)), np.array(["setosa", 'a,"b', "10 é"])
+        text, number = names[np.arange(60) % 3], np.array([2, 1, 0])[np.arange(60) % 3]
+        model = self.model("a,b,species", [(*x, '"' + name.replace('"', '""') + '"') for x, name in zip(X, text)], "--target=species", "--classes")
+        fitted = valla.fit(model, X, text, classes=True, method="lla", progress=False)
+        alone = model.evaluate(X, text)["scores"]
+        p = model.predict(X)
+        self.assertAlmostEqual(alone[-1]["nll"], -np.log(p["p"][np.arange(60), number]).mean())
+        for y in (text, text.tolist(), text.astype(object), text[:, None], number, number.astype(float), number.astype(np.uint8)):
+            with self.subTest(y=y[:3]):
+                self.assertEqual(model.evaluate(X, y)["scores"], alone)
+                again = valla.fit(model, X, y, method="lla", progress=False)
+                np.testing.assert_array_equal(again.predict(X)["p"], fitted.predict(X)["p"])
+                self.assertEqual(again.calibrate(X, y).predict(X)["p"].shape, (60, 3))
+                with tempfile.TemporaryDirectory() as d:
+                    self.assertIn("60 rows", again.report(X.astype(np.float32), y, f"{d}/r.html"))
+        c = valla.VallaClassifier(model, method="lla").fit(X, text)
+        np.testing.assert_array_equal(c.predict_proba(X), fitted.predict(X)["p"])
+        self.assertEqual(c.classes_.tolist(), p["classes"].tolist())
+        for want, x, y in (("y: 'oak' of row 3 is no class, expected one of the texts", X, [*text[:3], "oak", *text[4:]]), ("y: 3.5 of row 0 is no class", X, number + 1.5),
+                           ("y: shape \\(59,\\), expected one class for each of the 60 rows", X, text[1:]), ("y: 59 rows", X, number[1:]), ("expected one class for each", X, "oak"),
+                           ("X and y: expected 2 columns", X[:, :1], text), ("expected a finite number", X * np.nan, text)):
+            with self.assertRaisesRegex(valla.Error, want) as e:
+                model.evaluate(x, y)
+            self.assertNotIn("\n", str(e.exception))
+
+    def test_targets_of_numbers(self):
+        """A model of other numbers than 0, 1, … takes these."""
+        X = np.random.default_rng(0).standard_normal((60, 2))
+        y = 3 + 4 * (np.arange(60) % 2)
+        model = self.model("a,b,species", [(*x, c) for x, c in zip(X, y)], "--target=species", "--classes")
+        m = valla.fit(model, X, y, classes=True, method="lla", progress=False)
+        self.assertEqual(m.evaluate(X, y)["rows"], 60)
+        self.assertEqual(set(m.predict(X)["class"].tolist()) | {3, 7}, {3, 7})
+        c = valla.VallaClassifier(model, method="lla").fit(X, y)
+        np.testing.assert_array_equal(c.predict(X), m.predict(X)["class"])
+
     def test_classes_of_numbers(self):
         X = np.random.default_rng(0).standard_normal((60, 2))
         model = self.model("a,b,species", [(*x, 3 + 4 * (i % 2)) for i, x in enumerate(X)], "--target=species", "--classes")

@@ -93,6 +93,50 @@ class Regression(unittest.TestCase):
         del kept
         self.assertFalse(path.exists())
 
+    @unittest.skipUnless(hasattr(os, "fork"), "there is no fork")
+    def test_fork(self):
+        """A child that ends leaves the files of its parent."""
+        code = """
+import os, sys
+import valla
+from tests.cases import QUICK, rows, trained
+X, y = rows(60)
+m = valla.fit(trained(X, y), X, y, **QUICK)
+with valla._model._Folder() as d:  # as while another thread of the parent predicts
+    pid = os.fork()
+    if pid == 0:
+        sys.exit()
+    os.waitpid(pid, 0)
+    print(d.exists(), m.predict(X)["mean"].shape)
+print(d.exists())
+"""
+        here = Path(__file__).parent.parent
+        said = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True)
+        self.assertEqual(said.stdout, "True (60,)\nFalse\n", said.stderr)
+
+    def test_other_folder(self):
+        """Models stay where they are when the current folder changes."""
+        here = os.getcwd()
+        X, y = rows(seed=1)
+        with tempfile.TemporaryDirectory() as d, tempfile.TemporaryDirectory() as other:
+            os.chdir(d)
+            try:
+                made = valla.fit(self.net, self.X, self.y, out="m.valla", **QUICK)
+                models = made, made.save("s.valla"), made.calibrate(X, y, out="c.valla"), valla.load("m.valla"), valla.train(X, y, out="t.valla", iterations=5, progress=False)
+                os.chdir(other)
+                for m in models:
+                    self.assertTrue(m.path.is_absolute())
+                    self.assertEqual(m.predict(self.X)["mean"].shape, (200,))
+            finally:
+                os.chdir(here)
+
+    def test_any_name(self):
+        """A model is one whatever the name of its file."""
+        X, y = rows()
+        with tempfile.TemporaryDirectory() as d:
+            m = valla.train(X, y, out=f"{d}/model.bin", iterations=5, progress=False)
+            np.testing.assert_allclose(valla.fit(m, X, y, **QUICK).predict(X)["mean"], m.predict(X)["mean"])
+
     def test_progress(self):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
@@ -130,6 +174,7 @@ class Networks(unittest.TestCase):
         np.testing.assert_allclose(p["p"].sum(axis=1), 1)
         self.assertGreater(np.mean(p["class"] == c), 0.9)
         np.testing.assert_array_equal(p["class"], p["p"].argmax(axis=1))
+        self.assertEqual(p["class"].dtype.kind, "i")  # it counts the elements of other arrays
         X, _ = rows(seed=1)
         c = classes(X)
         sets = m.calibrate(X, c, method="conformal").predict(X)["set"]

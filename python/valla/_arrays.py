@@ -1,9 +1,10 @@
 """Arrays on the way to the program."""
 from __future__ import annotations
 
+import csv
 import reprlib
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +106,29 @@ def targets(y: Any, rows: int, classes: bool) -> Array:
     return a
 
 
+def labels(y: Any, rows: int, texts: Sequence[str]) -> List[str]:
+    """The classes [rows] of a model whose classes are texts, of which y has the texts or their numbers 0, 1, …."""
+    a = plain("y", y)
+    if not any(isinstance(v, str) for v in a.flat):
+        a = targets(y, rows, True)
+        odd = ~((a >= 0) & (a < len(texts)) & (a == np.round(a)))
+    else:
+        a = a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a
+        if a.shape != (rows,):
+            raise Error(f"y: shape {a.shape}, expected one class for each of the {rows} rows of X")
+        odd = np.array([v not in texts for v in a.tolist()])
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        raise Error(f"y: {reprlib.repr(a.tolist()[row])} of row {row} is no class, expected one of the texts {reprlib.repr(list(texts))}, or their numbers from 0 to {len(texts) - 1}")
+    return [v if isinstance(v, str) else texts[int(v)] for v in a.tolist()]
+
+
+def target_flags(arrays: Mapping[str, Array], y: Array) -> List[str]:
+    """The flags that name the columns of several targets."""
+    table = len(arrays) > 1 or next(iter(arrays.values())).ndim == 2  # of images, all of y are the targets
+    return ["--target=" + ",".join(f"y{i}" for i in range(y.shape[1]))] if y.ndim == 2 and table else []
+
+
 def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None, of_bytes: bool = False) -> str:
     """Writes inputs and targets as an archive of .npy files, and returns its path. Whole numbers become floats, since
     the program divides the bytes of images by 255; uint8 stays if the network is made of_bytes, as the program does it."""
@@ -114,10 +138,27 @@ def write(path: Path, arrays: Mapping[str, Array], y: Optional[Array] = None, of
     return save(path, all_)
 
 
+def table(path: Path, columns: Sequence[str], X: Array, last: Sequence[str]) -> str:
+    """Writes columns of numbers and a last column of texts as a table with names, and returns its path: archives have no
+    texts."""
+    try:
+        with open(path, "w", newline="", encoding="utf-8") as f:
+            w = csv.writer(f)
+            w.writerow(columns)
+            w.writerows([*x, text] for x, text in zip(X.astype(np.float64).tolist(), last))
+    except OSError as e:
+        raise _unwritten(path, e) from e
+    return str(path)
+
+
 def save(path: Path, arrays: Mapping[str, Array]) -> str:
     """Writes arrays to a temporary file, and returns its path."""
     try:
         np.savez(path, **arrays)
     except OSError as e:
-        raise Error(f"the arrays cannot be written to the temporary folder {path.parent}: {e}", 1) from e
+        raise _unwritten(path, e) from e
     return str(path)
+
+
+def _unwritten(path: Path, e: OSError) -> Error:
+    return Error(f"the arrays cannot be written to the temporary folder {path.parent}: {e}", 1)

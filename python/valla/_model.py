@@ -1,49 +1,59 @@
 """Models with error bars."""
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _arrays, _network
 from ._arrays import Array
-from ._program import Error, flags, run
+from ._program import Error, document, flags, run, stranger
 
 Pathlike = Union[str, "os.PathLike[str]"]
 
 
-def _folder() -> "tempfile.TemporaryDirectory[str]":
-    try:
-        return tempfile.TemporaryDirectory(prefix="valla-")
-    except OSError as e:
-        raise Error(f"there is no temporary folder: {e}", 1) from e
-
-
-def _kept(m: "Model") -> Path:
-    """A temporary folder that lives as long as the model."""
+def _temporary(owner: Any) -> Path:
+    """A temporary folder that lives as long as its owner, in the process that makes it: a child that os.fork or
+    multiprocessing makes has the owner, too, and may end earlier."""
     try:
         d = tempfile.mkdtemp(prefix="valla-")
     except OSError as e:
         raise Error(f"there is no temporary folder: {e}", 1) from e
-    weakref.finalize(m, shutil.rmtree, d, ignore_errors=True)
+    weakref.finalize(owner, _remove, d, os.getpid())
     return Path(d)
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Folder:
+    """A temporary folder for a while."""
+
+    def __enter__(self) -> Path:
+        self.path, self.process = _temporary(self), os.getpid()
+        return self.path
+
+    def __exit__(self, *_: Any) -> None:
+        _remove(str(self.path), self.process)
 
 
 class Model:
     """A network with a posterior, in a model file of the program. A model can be copied and pickled."""
 
-    path: Path  # the model file
+    path: Path  # the model file, absolute
     summary: str  # what the program said of the fit; "" of a loaded model
+
     def __init__(self, path: Pathlike, summary: str = ""):
-        self.path, self.summary = Path(path), summary
+        self.path, self.summary = Path(os.path.abspath(path)), summary  # the current folder may change
         if not self.path.is_file():
-            raise Error(f"there is no model file {self.path}")
+            raise Error(f"there is no model file {os.fspath(path)}")
 
     @property
     def verdict(self) -> str:
@@ -62,16 +72,20 @@ class Model:
         right class with the probability level. A network of one logit has the columns of a regression, whose mean is the probability of class 1.
         Options are flags, such as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
         arrays = _arrays.inputs(X)
-        with _folder() as d:
-            out = str(Path(d) / "predictions.npz")
-            self._run("predict", self._write(d, arrays), "X", f"--out={out}", *flags(options))
-            with np.load(out) as columns:
-                return _joined({name: columns[name] for name in columns.files})
+        with _Folder() as d:
+            out = str(d / "predictions.npz")
+            data = _arrays.write(d / "data.npz", arrays, of_bytes=_network.of_bytes(self.path))
+            self._run("predict", data, "X", f"--out={out}", *flags(options))
+            try:
+                with np.load(out) as columns:
+                    return _joined({name: columns[name] for name in columns.files})
+            except FileNotFoundError as e:
+                raise stranger() from e
 
     def evaluate(self, X: Any, y: Any, **options: Any) -> Dict[str, Any]:
-        """The scores of `valla eval --json` for rows with known targets."""
-        said: Dict[str, Any] = json.loads(self._judge("eval", X, y, "--json", *flags(options)))
-        return said
+        """The scores of `valla eval --json` for rows with known targets. If the classes of the model are texts, y are
+        these texts or their numbers, as for report, calibrate and fit."""
+        return document(self._judge("eval", X, y, "--json", *flags(options)))
 
     def report(self, X: Any, y: Any, out: Pathlike = "report.html", **options: Any) -> str:
         """Writes a page on how good the error bars are, for rows that neither training nor fit has seen, and returns
@@ -94,16 +108,13 @@ class Model:
     def _judge(self, command: str, X: Any, y: Any, *more: str) -> str:
         """Runs a command on rows with targets."""
         arrays = _arrays.inputs(X)
-        with _folder() as d:
-            return self._run(command, self._write(d, arrays, _arrays.targets(y, _rows(arrays), False)), "X and y", *more)
+        with _Folder() as d:
+            data, about = _known(self.path, arrays, y, d)
+            return self._run(command, data, "X and y", *about, *more)
 
     def _run(self, command: str, data: str, name: str, *more: str) -> str:
         path = str(self.path.absolute())  # errors have it as no part of a word
         return run([command, data, f"--model={path}", *more], names={data: name, path: "the model"})
-
-    def _write(self, folder: str, arrays: Dict[str, Array], y: Optional[Array] = None) -> str:
-        """Writes rows as the network takes them, and returns the path of the file."""
-        return _arrays.write(Path(folder) / "data.npz", arrays, y, _network.of_bytes(self.path))
 
     def __fspath__(self) -> str:
         """The path of the model file, so that fit takes a model in place of a file."""
@@ -116,7 +127,7 @@ class Model:
         return {"file": self.path.read_bytes(), "summary": self.summary}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.path, self.summary = _kept(self) / "model.valla", state["summary"]
+        self.path, self.summary = _temporary(self) / "model.valla", state["summary"]
         self.path.write_bytes(state["file"])
 
 
@@ -139,7 +150,8 @@ def _joined(columns: Dict[str, Array]) -> Dict[str, Array]:
             rest = {"class": p.argmax(axis=1), "classes": np.array([k[len("p_"):] for k in probs]), **rest}
         if "set" in rest:
             rest["set"] = rest["set"] == 1
-        return {"class": rest.pop("class"), "p": p, **rest}
+        best = rest.pop("class")
+        return {"class": best.astype(np.int64) if (best == np.round(best)).all() else best, "p": p, **rest}
     targets = [k[len("mean_"):] for k in columns if k.startswith("mean_")]
     if not targets:
         return columns
@@ -153,13 +165,35 @@ def _joined(columns: Dict[str, Array]) -> Dict[str, Array]:
 
 def _made(out: Optional[Pathlike], make: Any) -> Model:
     """The model that make writes to out, or to a temporary folder that lives as long as the model."""
-    if out is not None:
-        said = make(os.fspath(out))
-        return Model(out, said)
     m = Model.__new__(Model)
-    m.path = _kept(m) / "model.valla"
+    m.path = _temporary(m) / "model.valla" if out is None else Path(os.path.abspath(out))
     m.summary = make(str(m.path))
+    if not m.path.is_file():
+        raise stranger()
     return m
+
+
+def file_of(net: Any) -> Optional[Path]:
+    """The model file that net is or names, or None for other networks."""
+    if isinstance(net, Model):
+        return net.path
+    return Path(net) if isinstance(net, (str, os.PathLike)) and Path(net).suffix.lower() == ".valla" else None
+
+
+def _known(path: Path, arrays: Dict[str, Array], y: Any, folder: Path) -> Tuple[str, List[str]]:
+    """Writes rows with targets as the model in a file takes them, and returns the path of the data and its flags."""
+    said = _network.header(path)
+    texts = said.get("classification", {}).get("labels")
+    if not texts:
+        return _arrays.write(folder / "data.npz", arrays, _arrays.targets(y, _rows(arrays), False), _network.of_bytes(path)), []
+    names = _arrays.labels(y, _rows(arrays), texts)
+    columns = [c["name"] for c in said["inputs"].get("encoding", {}).get("columns", [])] or said["inputs"].get("features", [])
+    X = next(iter(arrays.values()))
+    if len(arrays) > 1 or X.ndim > 2:
+        raise Error("y: the classes of the model are texts, which arrays of images or of several inputs do not have: use the program valla itself")
+    if X.shape[1] != len(columns) or not np.isfinite(X).all():  # the program says so
+        return _arrays.write(folder / "data.npz", arrays), []
+    return _arrays.table(folder / "data.csv", [*columns, said["classification"]["target"]], X, names), ["--header=yes"]
 
 
 def _classes(y: Array) -> None:
@@ -181,22 +215,38 @@ def fit(net: Any, X: Any, y: Any, *, classes: bool = False, out: Optional[Pathli
     or likewise says what stands between the layers), or the path of a file: .onnx, .valla, .npz, .safetensors
     or .pt. X are the inputs of its training, [rows, columns] or with more axes, or a mapping of the arrays of several
     inputs in their order; y are the targets, [rows] or [rows, targets], or with classes=True the classes 0, 1, … as the network numbers
-    its outputs. Both are in the units of the network: bytes count from 0 to 255, unless net is a .valla file that
-    was made of bytes, see docs/python.md. out is the path of the model file, by default a temporary one. Options are
+    its outputs; a model of other classes takes its own. Both are in the units of the network: bytes count from 0 to
+    255, unless net is a .valla file that was made of bytes, see docs/python.md. The outputs of a module for some rows
+    are compared with those of the program first. out is the path of the model file, by default a temporary one. Options are
     flags of the program, such as method="lla", inducing=50 or seed=1."""
-    arrays = _arrays.inputs(X)
+    arrays, file = _arrays.inputs(X), file_of(net)
+    with _Folder() as d:
+        if file is None:
+            named, data, about = _foreign(net, arrays, y, classes, options, d)
+        else:
+            named = "--model=" + _agreed(file, classes)
+            data, about = _known(file, arrays, y, d)
+        names = {data: "X and y", named.split("=", 1)[1]: "net"}
+        return _made(out, lambda path: run(["fit", data, named, *about, f"--out={path}", *flags(options)], progress=progress, names=names))
+
+
+def _foreign(net: Any, arrays: Dict[str, Array], y: Any, classes: bool, options: Dict[str, Any], folder: Path) -> Tuple[str, str, List[str]]:
+    """Writes a network from elsewhere, and rows: the flag of the network, the path of the data, and its flags."""
     target = _arrays.targets(y, _rows(arrays), classes)
     if classes:
         _classes(target)
-    with _folder() as d:
-        named = _network.flags(net, arrays, Path(d))
-        known = named[0].startswith("--model=")
-        if not known and _whole_images(arrays) and not {"mean", "std"}.isdisjoint(options):
-            raise Error("X: whole numbers, and mean or std, in which pixels count from 0 to 1: expected floats in these units, such as X / 255")
-        data = _arrays.write(Path(d) / "data.npz", arrays, target, known and _network.of_bytes(Path(net)))
-        about = [] if known else _about(arrays, target, classes)
-        names = {data: "X and y", named[0].split("=", 1)[1]: "net"}
-        return _made(out, lambda path: run(["fit", data, *named, *about, f"--out={path}", *flags(options)], progress=progress, names=names))
+    if _whole_images(arrays) and not {"mean", "std"}.isdisjoint(options):
+        raise Error("X: whole numbers, and mean or std, in which pixels count from 0 to 1: expected floats in these units, such as X / 255")
+    return _network.flag(net, arrays, folder), _arrays.write(folder / "data.npz", arrays, target), _about(arrays, target, classes)
+
+
+def _agreed(file: Path, classes: bool) -> str:
+    """The path of a model file, which must be there, and be one of classes if classes are asked for."""
+    if not file.exists():
+        raise Error(f"net: there is no file {file}")
+    if classes and _network.of_classes(file) is False:
+        raise Error("net: a model of numbers, and y has classes: expected a model of classes")
+    return str(file)
 
 
 def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = None, progress: bool = True, **options: Any) -> Model:
@@ -204,17 +254,14 @@ def train(X: Any, y: Any, *, classes: bool = False, out: Optional[Pathlike] = No
     divides uint8 with more axes, such as images, by 255. fit(m, X, y) puts error bars on the network m."""
     arrays = _arrays.inputs(X)
     target = _arrays.targets(y, _rows(arrays), classes)
-    with _folder() as d:
-        data = _arrays.write(Path(d) / "data.npz", arrays, target, of_bytes=True)
+    with _Folder() as d:
+        data = _arrays.write(d / "data.npz", arrays, target, of_bytes=True)
         return _made(out, lambda path: run(["train", data, *_about(arrays, target, classes), f"--out={path}", *flags(options)], progress=progress, names={data: "X and y"}))
 
 
 def _about(arrays: Dict[str, Array], y: Array, classes: bool) -> List[str]:
     """The flags that describe the targets."""
-    if classes:
-        return ["--classes"]
-    table = len(arrays) > 1 or next(iter(arrays.values())).ndim == 2  # of images, all of y are the targets
-    return ["--target=" + ",".join(f"y{i}" for i in range(y.shape[1]))] if y.ndim == 2 and table else []
+    return ["--classes"] if classes else _arrays.target_flags(arrays, y)
 
 
 def load(path: Pathlike) -> Model:

@@ -106,7 +106,8 @@ class WrongUses(unittest.TestCase):
         self.fit("net['model']: a OrderedDict, expected an array of numbers", net={"epoch": 3, "model": self.net.state_dict()})
         self.fit("no parameters", net=nn.Tanh().eval())
         self.fit("there is no file none.onnx", net="none.onnx")
-        self.fit("is called neither .onnx", net="net.pickle")
+        self.fit("net: the name net.pickle has another ending, expected one of .valla, .onnx", net="net.pickle")
+        self.fit("there is no file none.valla", net="none.valla")
         self.fit("a float, expected a torch module", net=1.5)
         self.fit("without arrays", net={})
         self.fit("activation", net=self.net.state_dict())
@@ -143,7 +144,20 @@ class WrongUses(unittest.TestCase):
         self.fit("y.argmax(1) is the class", net=net, y=np.eye(3)[c], classes=True)
         self.fit("found text", net=net, y=["a", "b", "c"] * 20, classes=True)
 
+    def test_other_models(self):
+        """A model of numbers is none of classes, and the other way round."""
+        with tempfile.TemporaryDirectory() as d:
+            c = np.arange(60) % 3
+            numbers, classes = self.model.save(f"{d}/n.valla"), valla.train(self.X, c, classes=True, iterations=5, progress=False)
+            for net in (numbers, numbers.path):
+                self.fit("net: a model of numbers, and y has classes: expected a model of classes", net=net, y=c, classes=True)
+                self.refused("net: a model of numbers, and y has classes: expected a model of classes", valla.VallaClassifier(net).fit, self.X, c)
+            for net in (classes, classes.path):
+                self.refused("net: a model of classes, which a VallaClassifier takes", valla.VallaRegressor(net).fit, self.X, self.y)
+
     def test_options(self):
+        for value in (self.X, (self.X, self.y), [[1, 2]], torch.tensor(self.X)):
+            self.fit("validation_data: an array of rows is no option", validation_data=value)
         e = self.fit("unknown option: induceing; did you mean inducing?", induceing=3)
         self.assertEqual(e.code, 2)
         self.assertEqual(pickle.loads(pickle.dumps(e)).code, 2)
@@ -172,6 +186,42 @@ class WrongUses(unittest.TestCase):
             if not (Path(valla.__file__).parent / "bin").exists():
                 self.refused("the program valla is missing", valla.version)
 
+    def program(self, text, name="valla"):
+        """The path of a script."""
+        d = tempfile.TemporaryDirectory()
+        self.addCleanup(d.cleanup)
+        program = Path(d.name) / name
+        program.write_text(text)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        return program
+
+    @unittest.skipIf((Path(valla.__file__).parent / "bin").exists(), "the package contains the program")
+    def test_scripts_on_the_path(self):
+        """The command of a wheel would look for the program again, without end."""
+        script, real = self.program("#!/bin/sh\nexit 3\n"), Path(self.program("").parent)
+        (real / "valla").unlink()
+        with mock.patch.dict(os.environ, PATH=str(script.parent)):
+            program = os.path.abspath(os.environ.pop("VALLA_PROGRAM"))
+            self.refused("the program valla is missing", valla.version)
+            os.symlink(program, real / "valla")
+            os.environ["PATH"] += os.pathsep + str(real)
+            self.assertIn("go", valla.version())
+
+    def test_other_program(self):
+        """A program that is none of this package says nothing that it reads."""
+        with mock.patch.dict(os.environ, VALLA_PROGRAM=str(self.program("#!/bin/sh\nexit 0\n", "other"))):
+            for call, *args in ((valla.version,), (self.model.predict, self.X), (self.model.evaluate, self.X, self.y), (self.model.calibrate, self.X, self.y), (valla.train, self.X, self.y)):
+                with self.assertRaisesRegex(valla.Error, "other is not the program valla") as e:
+                    call(*args)
+                self.assertNotIn("\n", str(e.exception))
+
+    def test_panic(self):
+        """A crash of the program is told by its reason, not by the last of many lines on goroutines."""
+        for reason in ("panic: runtime error: index out of range [3]", "fatal error: runtime: out of memory"):
+            program = self.program(f"#!/bin/sh\necho 'estimate: 1 s' >&2\necho '{reason}' >&2\necho >&2\necho 'goroutine 1 [running]:' >&2\necho 'main.go:3 +0x1d' >&2\nexit 2\n")
+            with mock.patch.dict(os.environ, VALLA_PROGRAM=str(program)):
+                self.assertEqual(str(self.refused(reason, self.model.predict, self.X)), reason)
+
     def test_program_here(self):
         """The variable may name a file in the current folder."""
         here, program = os.getcwd(), os.environ["VALLA_PROGRAM"]
@@ -199,12 +249,8 @@ class WrongUses(unittest.TestCase):
             self.refused("the model", valla.load(path).predict, self.X)
 
     def test_crash(self):
-        with tempfile.TemporaryDirectory() as d:
-            program = Path(d) / "valla"
-            program.write_text("#!/bin/sh\nkill -9 $$\n")
-            program.chmod(program.stat().st_mode | stat.S_IXUSR)
-            with mock.patch.dict(os.environ, VALLA_PROGRAM=str(program)):
-                self.assertEqual(self.refused("ended with -9", self.model.predict, self.X).code, -9)
+        with mock.patch.dict(os.environ, VALLA_PROGRAM=str(self.program("#!/bin/sh\nkill -9 $$\n"))):
+            self.assertEqual(self.refused("ended with -9", self.model.predict, self.X).code, -9)
 
 
 class Interrupt(unittest.TestCase):

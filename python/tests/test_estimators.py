@@ -112,6 +112,25 @@ class Classifier(unittest.TestCase):
                 e.score(X, np.stack([y, y], axis=1))
 
 
+    def test_scores_of_other_types(self):
+        """Scores of targets that do not vary, and of classes of another type."""
+        X, y = rows(60)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            r = valla.VallaRegressor(**SMALL).fit(X, y)
+            self.assertEqual(r.score(X, np.ones(60)), 0)
+            self.assertEqual(r.score(X[:1], r.predict(X[:1])), 1)
+            both = valla.VallaRegressor(**SMALL).fit(X, np.stack([y, -y], axis=1))
+            self.assertLess(both.score(X, np.stack([np.ones(60), -y], axis=1)), 0.5)
+            c = valla.VallaClassifier(**SMALL).fit(X, classes(X))
+            with self.assertRaisesRegex(valla.Error, "y: text, expected classes such as 0"):
+                c.score(X, classes(X).astype(str))
+            self.assertEqual(c.score(X, classes(X).astype(object)), c.score(X, classes(X)))
+            names = np.array(["a", "b", "c"])[classes(X)]
+            with self.assertRaisesRegex(valla.Error, "y: numbers, expected classes such as 'a'"):
+                valla.VallaClassifier(**SMALL).fit(X, names).score(X, classes(X))
+
+
 @unittest.skipIf(sklearn is None, "scikit-learn is not installed")
 class WithSklearn(unittest.TestCase):
     def test_tools(self):

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Dict, Mapping, Optional, Tuple, TypeVar, Union
+from typing import Any, Dict, Literal, Mapping, Optional, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
-from . import _model
+from . import _model, _network
 from ._arrays import Array, array, inputs, plain, targets
 from ._program import Error, refuse
 
@@ -61,6 +61,9 @@ class _Estimator:
         for option in (*(self.train_options or {}), *(self.fit_options or {})):
             if option in ("net", "X", "y", "classes", "progress"):  # parameters of the functions, beside flags
                 refuse(option)
+        file = _model.file_of(self.net)
+        if file is not None and not classes and _network.of_classes(file):
+            raise Error("net: a model of classes, which a VallaClassifier takes: expected a model of numbers")
         show = self.verbose
         seed: Dict[str, Any] = {"seed": self.random_state}
         net = self.net
@@ -93,6 +96,15 @@ class VallaRegressor(_Estimator):
         self._fit(X, array("y", y), False)
         return self
 
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> Tuple[Array, Array]: ...
+
+    @overload
+    def predict(self, X: Any, return_std: bool) -> Union[Array, Tuple[Array, Array]]: ...
+
     def predict(self, X: Any, return_std: bool = False) -> Union[Array, Tuple[Array, Array]]:
         """The means [rows] or [rows, targets], with return_std also the standard deviations."""
         p = self._predictions(X)
@@ -104,14 +116,16 @@ class VallaRegressor(_Estimator):
         return p["lower"], p["upper"]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The coefficient of determination R² of the means, averaged over the targets."""
+        """The coefficient of determination R² of the means, averaged over the targets; of a target
+        that is constant it is 1 or 0, as in scikit-learn."""
         mean = self._predictions(X)["mean"]
         target, w = targets(y, len(mean), False), _weights(sample_weight, len(mean))
         if target.shape != mean.shape:
             raise Error(f"y: shape {target.shape}, expected {mean.shape}")
         centre = np.average(target, axis=0, weights=w)
-        explained = 1 - np.average((target - mean) ** 2, axis=0, weights=w) / np.average((target - centre) ** 2, axis=0, weights=w)
-        return float(np.mean(explained))
+        left, all_ = np.average((target - mean) ** 2, axis=0, weights=w), np.average((target - centre) ** 2, axis=0, weights=w)
+        constant = all_ == 0  # then there is nothing to explain: 1 for the target itself, 0 for other means
+        return float(np.mean(np.where(constant, left == 0, 1 - left / np.where(constant, 1, all_))))
 
 
 class VallaClassifier(_Estimator):
@@ -133,7 +147,7 @@ class VallaClassifier(_Estimator):
             raise Error(f"y: classes of types that have no order: {e}") from e
         if len(classes) < 2:
             raise Error(f"y: one class ({classes[0] if len(classes) else 'no rows'}), expected two or more")
-        self._fit(X, numbers.reshape(-1).astype(np.int64), True)
+        self._fit(X, self._own(numbers.reshape(-1)), True)
         outputs = self.predict_proba({k: a[:1] for k, a in inputs(X).items()}).shape[1]
         if outputs != len(classes):  # classes that the rows lack would shift the others
             del self.model_
@@ -156,7 +170,15 @@ class VallaClassifier(_Estimator):
         best, names = self.predict(X), self._names(y)
         if len(names) != len(best):
             raise Error(f"y: {len(names)} rows, X has {len(best)}")
+        if {"U"} < {names.dtype.kind, best.dtype.kind} - {"O"}:  # NumPy does not compare text with numbers
+            raise Error(f"y: {'text' if names.dtype.kind == 'U' else 'numbers'}, expected classes such as {self.classes_.tolist()[0]!r}")
         return float(np.average(best == names, weights=_weights(sample_weight, len(best))))
+
+    def _own(self, numbers: Array) -> Array:
+        """The classes of rows, which are numbered from 0 on, as net calls them, which may be a model of other numbers."""
+        file = _model.file_of(self.net)
+        own = [] if file is None else _network.header(file).get("classification", {}).get("classes", [])
+        return np.array(own)[numbers] if len(own) > numbers.max() else numbers
 
     @staticmethod
     def _names(y: Any) -> Array:

@@ -202,7 +202,8 @@ class WrongUses(unittest.TestCase):
         (real / "valla").unlink()
         with mock.patch.dict(os.environ, PATH=str(script.parent)):
             program = os.path.abspath(os.environ.pop("VALLA_PROGRAM"))
-            self.refused("the program valla is missing", valla.version)
+            with self.assertRaisesRegex(valla.Error, f"^the program valla is missing, since {script} is a script: install the wheel"):
+                valla.version()
             os.symlink(program, real / "valla")
             os.environ["PATH"] += os.pathsep + str(real)
             self.assertIn("go", valla.version())

@@ -42,11 +42,14 @@ def find() -> str:
         return found
     if _INSIDE.exists():
         return str(_INSIDE)
+    scripts = ""
     for folder in os.get_exec_path():
         found = shutil.which("valla", path=folder)
         if found is not None and not _script(found):
             return found
-    raise Error(f"the program valla is missing: install the wheel for this platform, or name the program in the environment variable {VARIABLE}")
+        if found is not None:
+            scripts = f", since {found} is a script"
+    raise Error(f"the program valla is missing{scripts}: install the wheel for this platform, or name the program in the environment variable {VARIABLE}")
 
 
 def _script(path: str) -> bool:

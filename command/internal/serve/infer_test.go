@@ -254,6 +254,22 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// A column may have the name rows. Other keys beside a list of rows are refused, because names of columns would give its values
+// another order.
+func TestRowList(t *testing.T) {
+	for body, want := range map[string]int{`[[1],[2]]`: 2, `{"rows":[[1],[2],[3]]}`: 3, `{"Rows":[1],"a":2}`: 1, `{"rows":7,"a":2}`: 1} {
+		list, err := rowList([]byte(body))
+		if err != nil || len(list) != want {
+			t.Errorf("%s: %d rows, error %v, want %d rows", body, len(list), err, want)
+		}
+	}
+	for body, want := range map[string]string{`{"columns":["b","a"],"rows":[[1,2]]}`: `"columns" beside "rows"`, ``: "empty", `{"rows":[1}`: "invalid"} {
+		if _, err := rowList([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", body, err, want)
+		}
+	}
+}
+
 // TestPlainText: a table may have any separator that a file may have, and whatever type the program
 // gives that sends it.
 func TestPlainText(t *testing.T) {

@@ -124,22 +124,7 @@ func (q *request) textRows(most int) (rows, error) {
 
 // jsonRows reads a list of rows, or an object with the key "rows".
 func (q *request) jsonRows(most int) (rows, error) {
-	var list []json.RawMessage
-	trimmed := bytes.TrimSpace(q.body)
-	var err error
-	switch {
-	case isList(trimmed):
-		err = json.Unmarshal(trimmed, &list)
-	case len(trimmed) > 0 && trimmed[0] == '{':
-		var object map[string]json.RawMessage
-		if err = json.Unmarshal(trimmed, &object); err == nil && isList(object["rows"]) {
-			err = json.Unmarshal(object["rows"], &list)
-		} else {
-			list = []json.RawMessage{trimmed} // one row, of which a column may have the name rows
-		}
-	default:
-		err = errors.New("the body is empty")
-	}
+	list, err := rowList(bytes.TrimSpace(q.body))
 	switch {
 	case err != nil:
 		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or a table as text/csv: %w`, err)
@@ -151,6 +136,25 @@ func (q *request) jsonRows(most int) (rows, error) {
 		return q.listRows(list, most)
 	}
 	return q.objectRows(list, most)
+}
+
+// rowList returns the rows of a body. An object whose key "rows" is no list is a row, of which a column may have this name.
+func rowList(body []byte) (list []json.RawMessage, err error) {
+	if len(body) == 0 {
+		return nil, errors.New("the body is empty")
+	}
+	var object map[string]json.RawMessage
+	if !isList(body) {
+		if err := json.Unmarshal(body, &object); err != nil || !isList(object["rows"]) {
+			return []json.RawMessage{body}, err
+		}
+		body = object["rows"]
+	}
+	if delete(object, "rows"); len(object) > 0 { // such as "columns", by which the rows would have another order
+		return nil, fmt.Errorf(`found %s beside "rows", expected no other key`, tablefile.Listed(slices.Sorted(maps.Keys(object))))
+	}
+	err = json.Unmarshal(body, &list)
+	return list, err
 }
 
 // isList says whether JSON without spaces at its start is a list.

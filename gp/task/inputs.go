@@ -96,14 +96,14 @@ func (in Inputs) From(first int) Inputs {
 
 // Apply converts the inputs x [N,…], which are float64, float32 or uint8 in the units of the
 // data, to the inputs [N,Shape…] of the network, in the element type dt. The axes of x may
-// differ from Shape if an example has as many numbers. A value that is not finite is an error
+// differ from Shape as [Inputs.Takes] allows. A value that is not finite is an error
 // that names its place.
 func (in Inputs) Apply(x *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
 	if err := rowMajor("inputs", x); err != nil {
 		return nil, err
 	}
-	n, size := x.Shape()[0], tensor.Shape(in.Shape).TotalSize()
-	if x.Dims() < 2 && size != 1 || x.Shape().TotalSize() != n*size {
+	n := x.Shape()[0]
+	if !in.Takes(x.Shape()[1:]) {
 		return nil, fmt.Errorf("inputs of shape %v, expected [N] examples of shape %v", x.Shape(), in.Shape)
 	}
 	shape := append([]int{n}, in.Shape...)
@@ -111,6 +111,16 @@ func (in Inputs) Apply(x *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) 
 		return applied[float32](in, x, shape)
 	}
 	return applied[float64](in, x, shape)
+}
+
+// Takes reports whether examples of a shape can be inputs: they have as many numbers as Shape, and the same order. Axes of one
+// element do not count, and one of the two may have a single axis. Images whose channels are their last axis are other images.
+func (in Inputs) Takes(example []int) bool {
+	wide := func(shape []int) []int {
+		return slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })
+	}
+	a, b := wide(example), wide(in.Shape)
+	return slices.Equal(a, b) || min(len(a), len(b)) == 1 && tensor.Shape(a).TotalSize() == tensor.Shape(b).TotalSize()
 }
 
 // applied is Apply for one element type.

@@ -184,6 +184,24 @@ func TestApplyErrors(t *testing.T) {
 	oneLine(t, err, "1e+39 is out of range for a network in float32")
 }
 
+// Axes of one element and flat examples are the same numbers in the same order. Channels in another place are not.
+func TestInputsTakes(t *testing.T) {
+	for _, c := range []struct {
+		shape, example []int
+		want           bool
+	}{
+		{[]int{3, 8, 8}, []int{3, 8, 8}, true}, {[]int{3, 8, 8}, []int{192}, true}, {[]int{192}, []int{3, 8, 8}, true},
+		{[]int{1, 8, 8}, []int{8, 8}, true}, {[]int{1, 8, 8}, []int{8, 8, 1}, true}, {[]int{1}, nil, true}, {[]int{2}, nil, false},
+		{[]int{3, 8, 8}, []int{8, 8, 3}, false}, {[]int{3, 8, 8}, []int{3, 4, 16}, false}, {[]int{3, 8, 8}, []int{2, 96}, false}, {[]int{2}, []int{3}, false},
+	} {
+		in := Inputs{Shape: c.shape}
+		_, err := in.Apply(tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(append([]int{2}, c.example...)...)), tensor.Float64)
+		if in.Takes(c.example) != c.want || (err == nil) != c.want {
+			t.Errorf("examples of shape %v as inputs of shape %v: taken %v, error %v", c.example, c.shape, in.Takes(c.example), err)
+		}
+	}
+}
+
 func TestInputsCheck(t *testing.T) {
 	for want, in := range map[string]Inputs{
 		"inputs of shape []":                       {},

@@ -82,9 +82,14 @@ func TestPictures(t *testing.T) {
 	var no failure
 	r.post("/v2/models/m/infer", fmt.Sprintf(`{"inputs":[{"name":"x","shape":[2,3,8,8],"datatype":"FP64","data":[%s]}]}`, strings.Join(bytes, ",")), http.StatusBadRequest, &no)
 	has(t, "bytes as numbers", no.Error, "expected a byte divided by 255, from 0 to 1, or bytes (UINT8)")
+	for shape, want := range map[string]string{"[1,3,8,8]": "1 elements, expected 192", "[1,8,8,3]": "of shape [1 8 8 3], expected one input of numbers of shape [n 3 8 8]"} {
+		no = failure{}
+		r.post("/v2/models/m/infer", fmt.Sprintf(`{"inputs":[{"name":"x","shape":%s,"datatype":"UINT8","data":[1]}]}`, shape), http.StatusBadRequest, &no)
+		has(t, "shape", no.Error, want)
+	}
 	no = failure{}
-	r.post("/v2/models/m/infer", `{"inputs":[{"name":"x","shape":[1,8,8,3],"datatype":"UINT8","data":[1]}]}`, http.StatusBadRequest, &no)
-	has(t, "shape", no.Error, "1 elements, expected 192")
+	r.post("/predict", fmt.Sprintf(`{"rows":[[%s]]}`, strings.TrimSuffix(strings.Repeat("["+strings.Join(numbers[:24], ",")+"],", 8), ",")), http.StatusBadRequest, &no)
+	has(t, "lists", no.Error, "lists of shape [8 24]; expected")
 	if _, body := r.send(http.MethodGet, "/v2/models/m", "", nil); !strings.Contains(string(body), `"shape":[-1,3,8,8]`) {
 		t.Errorf("metadata %s", body)
 	}

@@ -189,12 +189,27 @@ func (q *request) arrayRows(list []json.RawMessage) (rows, error) {
 	for i, raw := range list {
 		t := inputTensor{Name: "rows", Shape: []int{d}, Datatype: "FP64", Data: raw}
 		c, err := t.cells(d)
+		if shape := nested(raw); err == nil && !q.model.Task.Inputs.Takes(shape) {
+			err = fmt.Errorf("lists of shape %v", shape)
+		}
 		if err != nil {
 			return rows{}, fmt.Errorf("row %d (counting from 0): %w; expected %s", i, err, q.expected())
 		}
 		out.x = append(out.x, c.numbers...)
 	}
 	return out, nil
+}
+
+// nested returns the lengths of a list, of its first list, and so on.
+func nested(raw json.RawMessage) (shape []int) {
+	for isList(raw) {
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+			break
+		}
+		shape, raw = append(shape, len(list)), list[0]
+	}
+	return shape
 }
 
 // objectRows reads rows that are objects of columns.

@@ -108,7 +108,7 @@ func (v *version) wholeRows(t inputTensor, most int) (rows, error) {
 	if err != nil {
 		return rows{}, err
 	}
-	if len(t.Shape) < 1 || size == 0 || size != t.Shape[0]*d || t.Datatype == "BYTES" {
+	if len(t.Shape) < 1 || size == 0 || !v.model.Task.Inputs.Takes(t.Shape[1:]) || t.Datatype == "BYTES" {
 		return rows{}, fmt.Errorf("input %q: %s of shape %v, expected %s", t.Name, t.Datatype, t.Shape, v.expected())
 	}
 	c, err := t.cells(size)

@@ -173,7 +173,7 @@ func TestCalibrateErrors(t *testing.T) {
 	_, err = bars.Calibrate(ctx, set, CalibrateOptions{Method: CalibrateConformal})
 	oneLine(t, err, `calibrate: bad setting: the class "a|b" has a bar`)
 	_, err = m.Calibrate(ctx, wave(9, 1), CalibrateOptions{})
-	oneLine(t, err, "calibrate: row 0 (counting from 0): the target", "none of the 3 classes")
+	oneLine(t, err, "calibrate: row 0 (counting from 0), target", "none of the 3 classes")
 	stopped, stop := context.WithCancel(ctx)
 	stop()
 	for _, how := range []string{CalibrateTemperature, CalibrateVector, CalibrateConformal} {

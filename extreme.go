@@ -29,7 +29,7 @@ func (m *Model) extremeInput(set *data.Set) string {
 		return ""
 	}
 	d := len(in.Mean)
-	return fmt.Sprintf("row %d (counting from 0), feature %q: the input %g lies %.2g standard deviations away from the mean of the training rows", at/d, in.Features[at%d], x[at], far)
+	return fmt.Sprintf("row %d (counting from 0), feature %q: the input %g lies %.2g standard deviations away from the mean of the training rows", set.Origin(at/d), in.Features[at%d], x[at], far)
 }
 
 // explainExtreme adds an extreme input of a set to the error of a fit, because such an input is the likeliest cause.
@@ -61,7 +61,7 @@ func (m *Model) outlierNotes(set *data.Set) (notes []string) {
 		}
 		if at >= 0 {
 			notes = append(notes, fmt.Sprintf("Row %d (counting from 0), feature %q: the input %g lies %.2g times as far from the median as the middle half is wide, "+
-				"so that the scaled feature hardly varies in the other rows: leave this row out, or bound the column.", at/d, in.Features[k], x[at], far/width))
+				"so that the scaled feature hardly varies in the other rows: leave this row out, or bound the column.", set.Origin(at/d), in.Features[k], x[at], far/width))
 		}
 	}
 	return notes

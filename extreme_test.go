@@ -46,15 +46,18 @@ func TestOutlierNotes(t *testing.T) {
 	if notes := m.outlierNotes(set); notes != nil {
 		t.Errorf("notes %q without an outlier", notes)
 	}
-	far := set.Rows(dense.Indices(60))
-	far.X.Float64s()[2*11+1] = -1e6
-	o := quickTrain()
-	o.Training.Validation = new(0.0)
-	got, err := Train(t.Context(), far, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if notes := strings.Join(got.History[0].Notes, " "); strings.Count(notes, "the scaled feature hardly varies") != 1 || !strings.Contains(notes, `Row 11 (counting from 0), feature "b": the input -1e+06 lies `) {
-		t.Errorf("notes %q", notes)
+	far := set.Rows(dense.Indices(set.N()))
+	far.X.Float64s()[2*17+1] = -1e6
+	for _, held := range []float64{0, 0.2} { // the row has its number, whatever rows are held out
+		o := quickTrain()
+		o.Training.Validation = &held
+		got, err := Train(t.Context(), far, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(got.History[0].Notes, " ")
+		if strings.Count(notes, "the scaled feature hardly varies") != 1 || !strings.Contains(notes, `Row 17 (counting from 0), feature "b": the input -1e+06 lies `) {
+			t.Errorf("%g held out: notes %q", held, notes)
+		}
 	}
 }

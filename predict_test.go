@@ -354,7 +354,7 @@ func TestEvaluate(t *testing.T) {
 	_, err = m.Evaluate(t.Context(), &swapped, PredictOptions{})
 	oneLine(t, err, `evaluate: expected the features ["a" "b"], found ["b" "a"]`)
 	_, err = newTestClasses(t, tensor.Float64, 3).Evaluate(t.Context(), set, PredictOptions{})
-	oneLine(t, err, "evaluate: row 0", `the target "y" is`, "none of the 3 classes")
+	oneLine(t, err, "evaluate: row 0", `target "y": `, "none of the 3 classes")
 	short := *set
 	short.Y = denseOf([]float64{1, 2}, 2, 1)
 	_, err = m.Evaluate(t.Context(), &short, PredictOptions{})

@@ -181,6 +181,9 @@ func TestRowsWithGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := rows.All(0)
+		if at := got.Origin(got.N() - 1); at != 1 {
+			t.Errorf("%s: the last row has the number %d", missing, at)
+		}
 		if err != nil || got.N() != want || len(rows.Notes()) != 1 || got.X.Dtype() != tensor.Float64 {
 			t.Errorf("%s: %+v, notes %q, error %v", missing, got, rows.Notes(), err)
 		}

@@ -90,7 +90,7 @@ func (m *Model) examples(t *data.Table, features, targets []int, lacking map[str
 			return nil, left, err
 		}
 	}
-	set = &data.Set{Features: in.Features, Targets: m.Task.Targets(), Encoding: in.Encoding, Paddings: in.Paddings}
+	set = &data.Set{Features: in.Features, Targets: m.Task.Targets(), Encoding: in.Encoding, Paddings: in.Paddings, Origins: t.Origins}
 	if set.X, err = m.inputs(t, features, lacking); err != nil {
 		return nil, left, err
 	}

@@ -59,7 +59,7 @@ func TestClasses(t *testing.T) {
 		checkClassPredictions(t, dir, file)
 	}
 	writeTable(t, filepath.Join(dir, "odd.csv"), [][3]float64{{1, 2, 3}})
-	fails(t, dir, 1, `odd.csv: evaluate: row 0 (counting from 0): the target "y" is 3, which is none of the 3 classes`, "eval", "odd.csv", "--model", "map.valla")
+	fails(t, dir, 1, `odd.csv: evaluate: row 0 (counting from 0), target "y": 3 is none of the 3 classes`, "eval", "odd.csv", "--model", "map.valla")
 	fails(t, dir, 2, "expected one of probit, mc", "predict", "test.csv", "--model", "map.valla", "--link", "logit")
 	fails(t, dir, 2, "noise-std 1 with classes, which have no noise", "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--noise-std", "1", "--out", "x.valla")
 }

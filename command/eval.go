@@ -125,10 +125,7 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 				network, err = e.gain(i, m, p, set, network)
 			}
 			if err != nil {
-				if at := (*task.TargetError)(nil); errors.As(err, &at) {
-					at.Row += o.First
-				}
-				return fmt.Errorf("evaluate: %w", err)
+				return fmt.Errorf("evaluate: %w", inSource(set, o.First, err))
 			}
 		}
 		return nil
@@ -266,6 +263,23 @@ func (e evaluation) doubts() string {
 		text += note + "\n"
 	}
 	return text
+}
+
+// inSource makes an error about a row of a set, whose rows are predicted from number first on, name the row of the file.
+func inSource(set *data.Set, first int, err error) error {
+	number := func(i int) int {
+		if set.Origins == nil {
+			return first + i
+		}
+		return set.Origins[i]
+	}
+	if at := (*task.TargetError)(nil); errors.As(err, &at) {
+		at.Row = number(at.Row)
+	}
+	if at := (*gp.RowsError)(nil); errors.As(err, &at) {
+		at.First = number(at.First - first)
+	}
+	return err
 }
 
 // link returns the names of the links of the methods, each once.

@@ -140,7 +140,12 @@ func (e *Encoding) Complete(t *Table, at, targets []int) (*Table, int, error) {
 
 // take returns the rows with the given numbers of a table of columns.
 func (t *Table) take(rows []int) *Table {
-	out := &Table{Path: t.Path, Columns: t.Columns, Values: TakeRows(t.Values, rows), Notes: slices.Clone(t.Notes), Paddings: t.Paddings, text: t.text, first: -1}
+	out := &Table{Path: t.Path, Columns: t.Columns, Values: TakeRows(t.Values, rows), Notes: slices.Clone(t.Notes), Paddings: t.Paddings, text: t.text}
+	if out.first = t.first; t.first >= 0 {
+		for _, row := range rows {
+			out.Origins = append(out.Origins, t.origin(row))
+		}
+	}
 	for _, w := range t.Words {
 		taken := (*Words)(nil)
 		if w != nil {

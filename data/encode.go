@@ -84,7 +84,7 @@ func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 	if err := t.fitColumns(e, at, o); err != nil {
 		return nil, err
 	}
-	set := &Set{Targets: slices.Clone(o.Targets), Features: e.Features(), Encoding: e, Paddings: t.Paddings}
+	set := &Set{Targets: slices.Clone(o.Targets), Features: e.Features(), Encoding: e, Paddings: t.Paddings, Origins: t.Origins}
 	if set.X, err = e.Apply(t, at, nil); err != nil {
 		return nil, err
 	}

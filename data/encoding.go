@@ -277,7 +277,15 @@ func (t *Table) place(i, j int) string {
 	if t.first < 0 {
 		return fmt.Sprintf("%s: column %q", t.Path, t.Columns[j])
 	}
-	return place(t.Path, false, t.first+i, t.Columns[j])
+	return place(t.Path, false, t.origin(i), t.Columns[j])
+}
+
+// origin returns the number of row i in the file.
+func (t *Table) origin(i int) int {
+	if t.Origins != nil {
+		return t.Origins[i]
+	}
+	return t.first + i
 }
 
 // meanings returns the number for which each word of column j stands, NaN for a missing one,

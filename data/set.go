@@ -22,16 +22,31 @@ type Set struct {
 	Paddings []Padding
 	// Labels are the names of classes, whose places Y holds; nil if Y holds the targets.
 	Labels []string
+	// Origins are the numbers of the examples among the rows that they come from, counting from 0; nil where they
+	// are the same.
+	Origins []int
 }
 
 // N returns the number of examples.
 func (s *Set) N() int { return s.X.Shape()[0] }
+
+// Origin returns the number of an example among the rows that the set comes from, for messages.
+func (s *Set) Origin(i int) int {
+	if s.Origins == nil {
+		return i
+	}
+	return s.Origins[i]
+}
 
 // Rows returns a copy of the examples with the numbers rows, in that order. Numbers may
 // repeat. It panics if rows is empty or a number is not in [0,N).
 func (s *Set) Rows(rows []int) *Set {
 	out := *s
 	out.X, out.Y = TakeRows(s.X, rows), TakeRows(s.Y, rows)
+	out.Origins = make([]int, len(rows))
+	for i, row := range rows {
+		out.Origins[i] = s.Origin(row)
+	}
 	return &out
 }
 

@@ -36,10 +36,11 @@ type Table struct {
 	// alphabetical order; nil for other tables.
 	Folders  []string
 	Paddings []Padding // those of the reader, see [TableReader]
+	Origins  []int     // numbers of the rows in the file, counting from 0, where rows were left out; otherwise nil
 
 	text  bool // says that Words counts lines
 	rows  int  // where there are neither Values nor X
-	first int  // row of the file, counting from 0; −1 where rows were left out
+	first int  // row of the file, counting from 0; −1 for a sample
 }
 
 // N returns the number of rows.
@@ -317,7 +318,7 @@ func (t *Table) Set(targets ...string) (*Set, error) {
 		return nil, err
 	}
 	var rest []int
-	set := &Set{Targets: slices.Clone(targets), X: t.X, Paddings: t.Paddings}
+	set := &Set{Targets: slices.Clone(targets), X: t.X, Paddings: t.Paddings, Origins: t.Origins}
 	if set.Y, err = t.Numbers(at); err != nil {
 		return nil, err
 	}

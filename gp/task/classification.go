@@ -109,6 +109,11 @@ func (*Classification) heldLoss(y, f []float64) float64 {
 	return -likelihood.Softmax{}.LogDensity(y, f)
 }
 
+func (c *Classification) takes(y *tensor.Dense) error {
+	_, err := c.Labels(y)
+	return err
+}
+
 // Labels returns the index of the class of each row of y [N,1].
 func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
 	if err := rowMajor("targets", y); err != nil {
@@ -121,7 +126,7 @@ func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
 	for i, v := range graph.Floats(y) {
 		k, ok := slices.BinarySearch(c.Classes, v)
 		if !ok {
-			return nil, fmt.Errorf("row %d (counting from 0): the target %q is %s, which is none of the %d classes", i, c.Name, tablefile.Number(v), c.size())
+			return nil, &TargetError{Row: i, Column: c.Name, Err: fmt.Errorf("%s is none of the %d classes", tablefile.Number(v), c.size())}
 		}
 		out[i] = k
 	}

@@ -8,6 +8,7 @@ package task
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -55,10 +56,13 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 		return gp.Examples{}, err
 	}
 	y, err := t.Outputs.encode(s.Y, dt)
-	if err == nil && t.Scale != nil {
+	if err != nil {
+		return gp.Examples{}, err
+	}
+	if t.Scale != nil {
 		return t.Scale.Scaled(gp.Examples{X: x, Y: y})
 	}
-	return gp.Examples{X: x, Y: y}, err
+	return gp.Examples{X: x, Y: y}, nil
 }
 
 // TargetsOf returns the targets of examples, [N,T], in the units of the data.
@@ -85,13 +89,14 @@ func (t Task) CheckSet(s *data.Set) error {
 	if !slices.Equal(s.Targets, t.Targets()) {
 		return fmt.Errorf("expected the targets %s, found %s", list(t.Targets()), list(s.Targets))
 	}
-	if r, ok := t.Outputs.(*Regression); ok {
-		return r.takes(s.Y)
-	}
 	if c, ok := t.Outputs.(*Classification); ok && !slices.Equal(s.Labels, c.Names) {
 		return fmt.Errorf("expected the labels %s of classes, found %s", list(c.Names), list(s.Labels))
 	}
-	return nil
+	err := t.Outputs.takes(s.Y)
+	if at := (*TargetError)(nil); errors.As(err, &at) {
+		at.Row = s.Origin(at.Row)
+	}
+	return err
 }
 
 // TargetError says that a task does not take a target of a set.

@@ -24,6 +24,7 @@ type Outputs interface {
 	loss() train.Loss                                               // see Task.Loss
 	heldLoss(y, f []float64) float64                                // the same loss of one example
 	encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) // targets [N,T] of the data as targets [N,C] of the network
+	takes(y *tensor.Dense) error                                    // see Task.CheckSet
 	decode(y *tensor.Dense) *tensor.Dense                           // see Task.Decode
 	fill(ctx context.Context, g gp.Gaussian, by Observation, o PredictOptions, p *Prediction) error
 	nlls(p *Prediction, y *tensor.Dense) ([]float64, error) // see Task.NLLs

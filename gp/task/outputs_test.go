@@ -282,10 +282,10 @@ func TestClassErrors(t *testing.T) {
 		oneLine(t, (&Classification{Name: "k", Classes: classes}).check(), want)
 	}
 	for want, y := range map[string]*tensor.Dense{
-		"targets of shape (2), expected [N,1]":                                           denseOf([]float64{1, 2}, 2),
-		`row 1 (counting from 0): the target "k" is 3, which is none of the 3 classes`:   denseOf([]float64{4, 3}, 2, 1),
-		`row 0 (counting from 0): the target "k" is NaN, which is none of the 3 classes`: denseOf([]float64{math.NaN()}, 1, 1),
-		"targets: expected an array":                                                     nil,
+		"targets of shape (2), expected [N,1]":                              denseOf([]float64{1, 2}, 2),
+		`row 1 (counting from 0), target "k": 3 is none of the 3 classes`:   denseOf([]float64{4, 3}, 2, 1),
+		`row 0 (counting from 0), target "k": NaN is none of the 3 classes`: denseOf([]float64{math.NaN()}, 1, 1),
+		"targets: expected an array":                                        nil,
 	} {
 		_, err := three().encode(y, tensor.Float64)
 		oneLine(t, err, want)

@@ -32,10 +32,11 @@ func (d counts) CDF(y float64) float64 {
 }
 
 // mostWork is the number of probabilities p(k | f) that a quantile sums before it searches by the CDF instead, and
-// mostScored the number that a CRPS sums.
+// mostScored the number that a CRPS sums, unless the counts go further than a CRPS sums at least, firstScored.
 const (
-	mostWork   = 20000
-	mostScored = 20000000
+	mostWork    = 20000
+	mostScored  = 1000000
+	firstScored = 2000
 )
 
 // Quantile implements Distribution. Small counts are summed up from 0 on.
@@ -51,24 +52,32 @@ func (d counts) Quantile(p float64) float64 {
 	return wholeQuantile(d.CDF, p)
 }
 
-// crps is the CRPS at y, summed up from 0 on; ok is false where that takes more than mostScored probabilities, or where these
-// underflow. Beyond the largest count of the sum the probability is less than 10⁻⁶.
-func (d counts) crps(y float64) (sum float64, ok bool) {
+// crps is the CRPS at y, summed up from 0 on. Where that takes more than mostScored probabilities, only the first counts are
+// summed, and the others are integrated: there the steps of the CDF do not matter. Beyond the largest count of a sum the
+// probability is less than 10⁻⁶.
+func (d counts) crps(y float64) float64 {
 	mu := math.Exp(d.mean + 5*d.sd)
 	top := mu + 12*math.Sqrt(mu+mu*mu/d.of.size) + 25*mu/d.of.size + 10
-	if n, _ := d.grid(top); !(n*top <= mostScored) {
-		return 0, false
+	switch n, _ := d.grid(top); {
+	case !(top <= math.MaxFloat32): // the probabilities are no numbers
+		return integratedCRPS(d, y, Count, 0, 0)
+	case n*top > mostScored:
+		return integratedCRPS(d, y, Count, firstScored, d.summed(y, firstScored-1))
 	}
-	below := 0.0
+	return d.summed(y, top) + max(0, math.Ceil(y)-math.Floor(top)-1)
+}
+
+// summed is the part of the CRPS at y of the counts up to top.
+func (d counts) summed(y, top float64) (sum float64) {
 	for k, r := range d.cumulative(top) {
-		if below = r; k >= y {
+		if k >= y {
 			r = 1 - r
 		}
 		if sum += r * r; k >= y && r < 1e-10 {
-			return sum, true
+			break
 		}
 	}
-	return sum + max(0, math.Ceil(y)-math.Floor(top)-1), below > 0.99
+	return sum
 }
 
 // grid returns the number of points and the distance of a trapezoid rule over u, f = mean + sd·u, that resolves p(k | f)

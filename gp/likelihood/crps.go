@@ -24,12 +24,10 @@ func CRPS(d Distribution, y float64, kind Kind) float64 {
 			return d.crps(y)
 		}
 	case counts:
-		if score, ok := d.crps(y); ok {
-			return score
-		}
+		return d.crps(y)
 	}
 	if kind == Number || !(d.Variance() <= mostSummed*mostSummed) {
-		return integratedCRPS(d, y, kind)
+		return integratedCRPS(d, y, kind, 0, 0)
 	}
 	sum := 0.0
 	for k := 0.0; ; k++ {
@@ -78,15 +76,16 @@ var legendre = func() (r struct{ x, w [12]float64 }) {
 
 // integratedCRPS is the integral over v with t = median + scale·sinh v, in which the tails of all distributions fall
 // exponentially or faster: panel by panel to both sides of y until nothing is added. It is +Inf for tails so heavy that
-// more and more is added, such as the tails of the exponential of Student's t.
-func integratedCRPS(d Distribution, y float64, kind Kind) float64 {
+// more and more is added, such as the tails of the exponential of Student's t. The part of counts below least is
+// given as sum.
+func integratedCRPS(d Distribution, y float64, kind Kind, least, sum float64) float64 {
 	const width = 0.4
 	median := d.Quantile(0.5)
 	scale := 0.5 * (d.Quantile(0.75) - d.Quantile(0.25))
 	far, lowest := 10.0, math.Inf(-1)
 	if kind != Number { // almost all counts may be 0, and the others huge
 		scale = max(scale, 0.5)
-		lowest = math.Asinh(-median / scale)
+		lowest = math.Asinh((least - median) / scale)
 		if sd := math.Sqrt(d.Variance()); sd < 1e100 {
 			far += math.Asinh(sd / scale)
 		}
@@ -94,8 +93,7 @@ func integratedCRPS(d Distribution, y float64, kind Kind) float64 {
 	if !(scale > 0) {
 		return math.Abs(y - median)
 	}
-	start := math.Asinh((y - median) / scale)
-	sum := 0.0
+	start := max(math.Asinh((y-median)/scale), lowest)
 	far += math.Abs(start)
 	for side, above := range []bool{false, true} {
 		step := width * float64(2*side-1)

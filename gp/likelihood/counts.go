@@ -28,6 +28,9 @@ func (d counts) CDF(y float64) float64 {
 	if y < 0 {
 		return 0
 	}
+	if y*1e-17 > d.Mean() {
+		return 1 // by Markov's inequality; functions of so large numbers are wrong
+	}
 	return d.mixed.CDF(y)
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -56,7 +57,7 @@ func (n Normal) Survival(y float64) float64 {
 }
 
 // Quantile implements Distribution.
-func (n Normal) Quantile(p float64) float64 { return n.Mu - n.Sigma*math.Sqrt2*math.Erfcinv(2*p) }
+func (n Normal) Quantile(p float64) float64 { return n.Mu + n.Sigma*mathext.NormalQuantile(p) }
 
 // Draw implements Distribution.
 func (n Normal) Draw(rng *rand.Rand) float64 { return n.Mu + n.Sigma*rng.NormFloat64() }

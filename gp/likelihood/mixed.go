@@ -93,7 +93,12 @@ func (d mixed) Draw(rng *rand.Rand) float64 { return d.Quantile(max(rng.Float64(
 // quantile solves cdf(y) = p by Newton's method from a start on, within brackets that grow from a scale on and
 // shrink by every value. A step that leaves the brackets is a bisection.
 func quantile(cdf, logDensity func(float64) float64, p, start, scale float64) float64 {
-	if !(scale > 0) || math.IsInf(scale, 0) {
+	switch {
+	case p <= 0:
+		return math.Inf(-1)
+	case p >= 1:
+		return math.Inf(1)
+	case !(scale > 0) || math.IsInf(scale, 0):
 		scale = 1
 	}
 	lo, hi, y := math.Inf(-1), math.Inf(1), start

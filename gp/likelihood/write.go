@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/graph"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Written is a predictive distribution as nodes of a graph, [B,T] each, in the units of the network.
@@ -38,7 +39,7 @@ func WriteNormal(b *graph.Builder, mean, variance, q *graph.Node) Written {
 	return Written{
 		Mean: mean, Variance: variance, Epistemic: q,
 		Quantile: func(p float64) *graph.Node {
-			return b.Add(mean, b.Scale(sd, -math.Sqrt2*math.Erfcinv(2*p)))
+			return b.Add(mean, b.Scale(sd, mathext.NormalQuantile(p)))
 		},
 		CDF: func(y *graph.Node) *graph.Node {
 			return b.Affine(b.Erf(b.Scale(b.Div(b.Sub(y, mean), sd), 1/math.Sqrt2)), 0.5, 0.5)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // spreads is what the distributions of a prediction need beside means and variances.
@@ -126,7 +127,7 @@ func (p *Prediction) AppendQuantiles(dst []float64, level float64) []float64 {
 		case s.laws != nil:
 			z = s.laws[k].Quantile(level)
 		default:
-			z = -math.Sqrt2 * math.Erfcinv(2*level)
+			z = mathext.NormalQuantile(level)
 		}
 		for i := k; i < len(out); i += t {
 			switch {

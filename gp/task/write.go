@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // WriteOptions say which outputs [Task.Write] writes.
@@ -143,7 +144,7 @@ func (r *Regression) writeNumber(b *graph.Builder, i int, g gp.Written, latent *
 		if l != nil {
 			return b.Add(mean, b.Scale(own, l.Quantile(p)))
 		}
-		return b.Add(mean, b.Scale(own, -math.Sqrt2*math.Erfcinv(2*p)))
+		return b.Add(mean, b.Scale(own, mathext.NormalQuantile(p)))
 	}
 	return t
 }

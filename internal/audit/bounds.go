@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -44,6 +42,3 @@ func Mean(v []float64) Measure {
 func Around(value, standardError float64) Measure {
 	return Measure{value, value - 1.96*standardError, value + 1.96*standardError}
 }
-
-// normal returns the quantile of a standard normal variable for the probability 1 − tail.
-func normal(tail float64) float64 { return math.Sqrt2 * math.Erfcinv(2*tail) }

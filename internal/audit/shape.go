@@ -110,7 +110,7 @@ func tails(z []float64) Finding {
 		far[i] = math.Abs(v-middle) / by
 	}
 	slices.Sort(far)
-	edge := normal((1 - farTail) / 2)
+	edge := -mathext.NormalQuantile((1 - farTail) / 2)
 	at := far[int(farTail*float64(len(far)-1))]
 	limit := 1.2 * edge
 	beyond := 0

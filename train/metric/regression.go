@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // levels is the number of levels at which coverage is measured: 0.1, 0.2 … 0.9.
@@ -55,13 +56,10 @@ type RegressionScores struct {
 // Level is the probability of the central interval of RegressionScores.Coverage[i].
 func Level(i int) float64 { return float64(i+1) / (levels + 1) }
 
-// normal returns the quantile of the standard normal distribution.
-func normal(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }
-
 // quantiles are the quantiles of the standard normal distribution at QuantileLevels.
 var quantiles = func() (z [len(QuantileLevels)]float64) {
 	for i, p := range QuantileLevels {
-		z[i] = normal(p)
+		z[i] = mathext.NormalQuantile(p)
 	}
 	return z
 }()

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/internal/audit"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // audited looks for faults of the rows and of the predictions.
@@ -115,9 +116,9 @@ func score(o likelihood.Outcome, below, upTo float64, rng *rand.Rand) float64 {
 		u := rng.Float64()
 		p, q = a+u*(p-a), b+u*(q-b)
 	}
-	z := -math.Sqrt2 * math.Erfcinv(2*min(p, 1))
+	z := mathext.NormalQuantile(min(p, 1))
 	if p > 0.5 {
-		z = math.Sqrt2 * math.Erfcinv(2*max(q, 0))
+		z = -mathext.NormalQuantile(max(q, 0))
 	}
 	return min(max(z, -mostScore), mostScore)
 }

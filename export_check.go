@@ -246,7 +246,11 @@ func (m *Model) predictedOutputs(ctx context.Context, rows *tensor.Dense, e *Exp
 	}
 	quantiles := make([]float64, len(p.Mean)*len(o.Quantiles))
 	for k, level := range o.Quantiles {
-		for i, v := range p.Quantiles(level) {
+		bounds, err := p.Bound(level)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range bounds {
 			quantiles[i*len(o.Quantiles)+k] = v
 		}
 	}

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
@@ -116,7 +118,21 @@ func TestExportLaws(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := fit(t, m, set, FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Validation: new(0.0)})
-	checkExported(t, calibrated(t, both, twins(40, 2), CalibrateConformal), ExportOptions{Level: 0.9})
+	bounds := ExportOptions{Level: 0.9, Quantiles: []float64{0.05, 0.3, 0.5, 0.95}} // the quantiles are bounds of conformal intervals, too
+	checkExported(t, calibrated(t, both, twins(40, 2), CalibrateConformal), bounds)
+	long := func(seed uint64) *data.Set {
+		set := twins(60, seed)
+		for i, y := range set.Y.Float64s() {
+			set.Y.Float64s()[i] = 1 + math.Abs(y)
+		}
+		return set
+	}
+	m, err = Train(t.Context(), long(1), TrainOptions{Network: Network{Hidden: []int{4}}, Training: Training{Iterations: 30, BatchSize: 20}, TargetTransform: task.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both = fit(t, m, long(1), FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Validation: new(0.0)})
+	checkExported(t, calibrated(t, both, long(2), CalibrateConformal), bounds)
 }
 
 // TestExportErrors: what cannot be exported is refused by name, and nothing is left.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -49,8 +50,9 @@ it changes the coverage, which is the share of the targets inside their interval
 classes inside their sets.
 
 With --json, statistics has further scores: coverage, interval score and pinball losses at several
-levels, the histogram of the PIT (the CDF at the target) in ten bins, and the standard error of each
-score. nll_gain is how much smaller the NLL is than the NLL of the network alone on the same rows.
+levels, which a conformal calibration changes, too, the histogram of the PIT (the CDF at the
+target) in ten bins, and the standard error of each score. nll_gain is how much smaller the NLL is
+than the NLL of the network alone on the same rows.
 Where the posterior has a law of the residuals other than the Gaussian, the network alone also has
 a row with a law of this family, with which the posterior is compared.`,
 		Example: "  valla eval test.csv --model houses.valla",
@@ -245,7 +247,11 @@ func (e evaluation) difference() string {
 	var parts []string
 	for i, name := range e.methods[e.network+1:] {
 		g := e.gains[e.network+1+i].Estimate()
-		parts = append(parts, fmt.Sprintf("%+.4f ± %.2g by %s", -g.Value, g.StandardError, name))
+		spread := ""
+		if !math.IsNaN(g.StandardError) { // of two rows or more
+			spread = fmt.Sprintf(" ± %.2g", g.StandardError)
+		}
+		parts = append(parts, fmt.Sprintf("%+.4f%s by %s", -g.Value, spread, name))
 	}
 	if parts == nil {
 		return ""

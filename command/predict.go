@@ -57,19 +57,20 @@ func newPredict() *cobra.Command {
 	return cmd
 }
 
-const predictHelp = `Predict the targets for each row of a table, or for each image: the mean, the standard
-deviation (of the posterior and the noise together), the bounds of a central interval, and
-the two parts of the standard deviation, whose squares add up to its square: epistemic, which
-more data would take away, and aleatoric, the noise. All are in the units of the target. The
-columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
-mean_NAME, std_NAME and so on. Where a transformed target has no mean, mean is the median.
---quantiles 0.05,0.95 adds the quantiles q0.05 and q0.95 of the predictive distribution, and --above
-100 the probability above_100 of a target above 100. For a classification the columns are class,
-the most probable class, and p_NAME, the probability of class NAME. After valla calibrate --method
-conformal the interval contains the target with its probability by guarantee. A classification
-then has the column set: the names of the classes in a set that contains the right class with
-this probability, with bars between the names. In .npz the sets are the array set [rows, classes],
-with 1 for the classes of a set and 0 for the others; .npy leaves them out.
+const predictHelp = `Predict the targets for each row of a table, or for each image: the mean, the
+standard deviation (of the posterior and the noise together), the bounds of a central interval, and
+the two parts of the standard deviation, whose squares add up to its square: epistemic, which more
+data would take away, and aleatoric, the noise. All are in the units of the target. The columns are
+mean, std, lower, upper, epistemic and aleatoric; with several targets they are mean_NAME, std_NAME
+and so on. Where a transformed target has no mean, mean is the median. --quantiles 0.05,0.95 adds
+the quantiles q0.05 and q0.95 of the predictive distribution, and --above 100 the probability
+above_100 of a target above 100. For a classification the columns are class, the most probable
+class, and p_NAME, the probability of class NAME. After valla calibrate --method conformal the
+interval contains the target with its probability by guarantee, and quantiles are bounds of such
+intervals. A classification then has the column set: the names of the classes in a set that
+contains the right class with this probability, with bars between the names. In .npz the sets are
+the array set [rows, classes], with 1 for the classes of a set and 0 for the others; .npy leaves
+them out.
 
 --abstain marks rows that need a look. The column abstain is 1 for the rows that break the rule, and
 the column unfamiliar, of models with a posterior, is the share of the training rows whose epistemic

@@ -75,12 +75,16 @@ func (r *Regression) write(w *gp.Writing, g gp.Written, by Observation, o WriteO
 			return b.Slice(n, 1, i, i+1)
 		}
 		at := gp.Written{Mean: column(g.Mean), Epistemic: column(g.Epistemic), LogScale: column(g.LogScale)}
-		t, p, err := r.writeTarget(w, i, at, column(latent), by)
+		plain, p, err := r.writeTarget(w, i, at, column(latent), by)
+		t := plain
 		if err == nil && r.Transforms != nil {
-			t, err = r.writeTransformed(b, i, t, &o)
+			t, err = r.writeTransformed(b, i, plain, &o)
 		}
 		if err == nil {
 			t.lower, t.upper, err = o.writeInterval(b, i, t)
+		}
+		if err == nil && o.Conformal != nil {
+			t.quantile, err = r.writeBounds(b, i, plain, o)
 		}
 		if err != nil {
 			return nil, err
@@ -180,6 +184,29 @@ func (o WriteOptions) writeInterval(b *graph.Builder, i int, t writtenTarget) (l
 		return nil, nil, nil
 	}
 	return t.quantile(0.5 - o.Level/2), t.quantile(0.5 + o.Level/2), nil
+}
+
+// writeBounds returns the function that writes what [Prediction.Bound] returns for target i by a conformal calibration, for the
+// probabilities of the options.
+func (r *Regression) writeBounds(b *graph.Builder, i int, t writtenTarget, o WriteOptions) (func(p float64) *graph.Node, error) {
+	z := map[float64]float64{0.5: 0}
+	for _, p := range o.Quantiles {
+		if p == 0.5 {
+			continue
+		}
+		far, err := o.Conformal.Quantile(i, math.Abs(2*p-1))
+		if err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
+		z[p] = math.Copysign(far, p-0.5)
+	}
+	return func(p float64) *graph.Node {
+		at := b.Add(t.mean, b.Scale(t.std, z[p]))
+		if r.Transforms != nil {
+			return r.Transforms[i].writeInverse(b, at)
+		}
+		return at
+	}, nil
 }
 
 // writeOutputs puts the targets beside each other.

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
@@ -59,5 +60,13 @@ func TestGramInParts(t *testing.T) {
 	}
 	if size, err := gramSize(linearKernel{}, x, class, 1); err != nil || size != 1 {
 		t.Errorf("parts of %d, error %v", size, err)
+	}
+}
+
+// TestGreedyNothing: a kernel that is 0 everywhere is an error in one line.
+func TestGreedyNothing(t *testing.T) {
+	_, _, err := greedy(linearKernel{}, tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(4, 2)), nil, 2, 0)
+	if err == nil || !strings.Contains(err.Error(), "do not depend on the uncertain weights") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func (f *fitting) points() []int {
 // largest prior variance given the points chosen so far (Burt, Rasmussen and van der Wilk
 // 2020). This is a good start if the kernel varies on other scales than the distances between
 // inputs, on which k-means depends. greedy returns the chosen inputs [M,…] and their classes.
-// There are fewer than m if the remaining variance is only rounding. Memory grows with N², so
+// There are fewer than m if the remaining variance is only rounding. No variance at all is an error. Memory grows with N², so
 // that candidates should be drawn at random if N is large; the Jacobians take at most memory bytes beside it, or
 // as many as all at once take if memory is 0.
 func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int, memory int64) (z *tensor.Dense, chosen []int, err error) {
@@ -79,6 +79,9 @@ func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int, memory int64) (z *
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
 	}
 	picks := pivots(n, gram, m, leastVariance(x.Dtype()))
+	if len(picks) == 0 {
+		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: the prior variance is 0 at all %d candidates, since the outputs do not depend on the uncertain weights", n)
+	}
 	return data.TakeRows(x, picks), pick(class, picks), nil
 }
 

@@ -21,8 +21,8 @@ import (
 const bufferSize = 1 << 20
 
 // Write creates or replaces the file at path. The function write writes the content to w,
-// which is buffered. The file gets exactly the permissions perm, whatever the umask. Where path
-// is a symbolic link to a file, that file is replaced. A path that stands for a folder, a
+// which is buffered. A new file gets the permissions perm without those of the umask, and a file that
+// replaces another has its permissions. Where path is a symbolic link to a file, that file is replaced. A path that stands for a folder, a
 // device, a pipe or another thing that is no regular file is an error.
 //
 // The content is written to a temporary file in the same folder, flushed, synchronised to
@@ -75,6 +75,11 @@ func replace(path string, perm os.FileMode, write func(w io.Writer) error) error
 	}
 	defer os.Remove(f.Name()) // has no effect after the renaming
 	defer f.Close()           // has no effect after a successful fill
+	if info, err := os.Stat(path); err == nil {
+		perm = info.Mode().Perm()
+	} else {
+		perm &^= umask
+	}
 	if err := fill(f, perm, write); err != nil {
 		return err
 	}

@@ -47,6 +47,29 @@ func TestWriteCreatesAndReplaces(t *testing.T) {
 	}
 }
 
+// TestPermissions: a file keeps its permissions when it is replaced, and the umask holds for a new one.
+func TestPermissions(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.bin")
+	before := umask
+	defer func() { umask = before }()
+	umask = 0o077
+	permissions := func(want os.FileMode) {
+		t.Helper()
+		if err := Write(path, 0o644, emit("x")); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("permissions %v (%v), want %v", info.Mode(), err, want)
+		}
+	}
+	permissions(0o600)
+	if err := os.Chmod(path, 0o660); err != nil {
+		t.Fatal(err)
+	}
+	permissions(0o660)
+}
+
 func TestFailureKeepsTheOldFile(t *testing.T) {
 	broken := errors.New("broken writer")
 	dir := t.TempDir()

@@ -7,6 +7,8 @@ import (
 	"runtime"
 )
 
+var umask os.FileMode
+
 func lock(*os.File) bool { return true }
 
 // abandoned relies on Windows, which does not remove an open file. Other systems give no sign.

@@ -8,6 +8,14 @@ import (
 	"syscall"
 )
 
+// umask holds the permissions that new files do not get. The system tells them to a call alone that sets them, which is made before
+// the program has written a file.
+var umask = func() os.FileMode {
+	mask := syscall.Umask(0)
+	syscall.Umask(mask)
+	return os.FileMode(mask)
+}()
+
 // lock locks f until it is closed, also by the end of the process. It returns false if another
 // process has locked f. File systems without locks leave it unlocked.
 func lock(f *os.File) bool {

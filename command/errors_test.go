@@ -122,6 +122,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "expected a number at least 0, at most 1, found \"1.5\"", "fit train.csv --model map.valla --out x.valla --alpha 1.5"},
 		{2, "since it counts up: say header yes or header no", "train counts.csv --out x.valla"},
 		{2, `the column "a" is named twice`, "train train.csv --id a --numeric a --out x.valla"},
+		{2, `the column "a" is named twice`, "train train.csv --id a --drop a --out x.valla"},
 		{2, `the column "b" has no number`, "train allwords.csv --numeric b --out x.valla"},
 		{2, "--resume needs --checkpoint", "fit train.csv --model map.valla --out x.valla --resume"},
 		{2, "expected a number above 0, below 1, found \"95\"", "predict test.csv --model m.valla --level 95"},

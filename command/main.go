@@ -8,6 +8,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -42,15 +44,42 @@ func run(args []string, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	root := newRoot(args)
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &output{to: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if full := out.failed(); full != nil && !errors.As(err, new(failure)) { // not every command looks at what its lines return
+		err = failure{fmt.Errorf("the standard output: %w", full)}
+	}
 	if err == nil {
 		return 0
 	}
 	text, code := explain(cmd, err)
 	complain(stderr, shorten(strings.ReplaceAll(flagged(text), "\n", "; ")), code, wantsJSON(args))
 	return code
+}
+
+// output is the standard output, and remembers its first error.
+type output struct {
+	to  io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// failed returns the first error of Write.
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // complain prints the message of an error: one line, or with --json one JSON object.

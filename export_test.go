@@ -96,14 +96,14 @@ func checkExported(t *testing.T, m *Model, o ExportOptions) *Export {
 		}
 		for i, name := range names {
 			d, at := difference(got[i], want[name])
-			if d > m.exportTolerance() && m.Dtype() == tensor.Float32 && m.Posterior != nil && m.Posterior.Method == "valla" {
+			if d > m.exportTolerance(e.Wide, name) && m.Dtype() == tensor.Float32 && m.Posterior != nil && m.Posterior.Method == "valla" {
 				wide, err := inFloat64(t, m).predictedOutputs(t.Context(), rows, e, o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				d, at = difference(got[i], nearer(got[i], want[name], wide[name]))
 			}
-			if !(d <= m.exportTolerance()) {
+			if !(d <= m.exportTolerance(e.Wide, name)) {
 				t.Errorf("%d rows, output %q by onnxruntime: difference %.2g at number %d", n, name, d, at)
 			}
 		}

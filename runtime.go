@@ -60,17 +60,18 @@ func (m *Model) useEngine(r *runtimePosterior) {
 // runtimePosterior is the posterior of a model as ONNX Runtime computes it.
 type runtimePosterior struct {
 	session   *onnxruntime.Session
-	outputs   []string     // names of what the session computes
-	shape     []int        // of an input
-	own       gp.Posterior // computes the same
-	tolerance float64      // largest difference from it
-	checked   atomic.Bool  // inputs have been compared
-	of        modelEngine  // the parts of the model from which the session was made
+	outputs   []string                    // names of what the session computes
+	shape     []int                       // of an input
+	own       gp.Posterior                // computes the same
+	tolerance func(output string) float64 // largest difference of an output from it
+	checked   atomic.Bool                 // inputs have been compared
+	of        modelEngine                 // the parts of the model from which the session was made
 }
 
 // newRuntime opens a session for the latent function of m, and compares it with m at random inputs.
 func (m *Model) newRuntime(ctx context.Context, o RuntimeOptions, careful bool) (*runtimePosterior, error) {
-	r := &runtimePosterior{shape: m.Task.Inputs.Shape, own: m.gp(), tolerance: m.exportTolerance()}
+	r := &runtimePosterior{shape: m.Task.Inputs.Shape, own: m.gp()}
+	r.tolerance = func(output string) float64 { return m.exportTolerance(careful, output) }
 	r.of = modelEngine{posterior: m.Posterior, laws: m.Laws, by: m.affine()}
 	model, err := graph.WriteONNX(func(s *graph.Sheet) (err error) {
 		in := s.Stage(tensor.Float64)
@@ -101,7 +102,8 @@ func (m *Model) newRuntime(ctx context.Context, o RuntimeOptions, careful bool) 
 	if err == nil {
 		err = c.Predict(ctx, graph.Floats(in), &gp.Gaussian{})
 	}
-	r.checked.Store(false) // the first inputs of a user are compared, too
+	r.checked.Store(false) // the first inputs of a user are compared, too, with what this program promises of its own variances
+	r.tolerance = func(output string) float64 { return m.exportTolerance(true, output) }
 	return r, err
 }
 
@@ -199,7 +201,7 @@ func (r *runtimePosterior) check(ctx context.Context, x []float64, n int, g *gp.
 	}
 	expected := r.fields(&want)
 	for i, got := range r.fields(g) {
-		if d, at := difference(*got, *expected[i]); !(d <= r.tolerance) {
+		if d, at := difference(*got, *expected[i]); !(d <= r.tolerance(r.outputs[i])) {
 			return fmt.Errorf("%w by %.2g in %s, number %d: onnxruntime gives %g, the model %g", errDiffers, d, r.outputs[i], at, (*got)[at], (*expected[i])[at])
 		}
 	}

@@ -23,6 +23,9 @@ const (
 	exportRows = 20 // random rows at which a file is compared
 	// exportTolerance and exportTolerance64 are the largest differences from Predict, for float32 and float64.
 	exportTolerance, exportTolerance64 = 1e-5, 1e-9
+	// ownTolerance is that of float64 where the posterior has a mean of its own, whose sum κ_xz α over the inducing points has large
+	// terms of both signs.
+	ownTolerance = 1e-6
 	// wideTolerance is the largest difference of what comes from a variance, and epistemicTolerance of the epistemic part, a smaller
 	// difference, for a network of float32 that the file computes in float64: Predict has lost digits there, and the file has not.
 	wideTolerance, epistemicTolerance = 5e-4, 5e-3
@@ -162,6 +165,8 @@ func narrowed[T uint8 | float32](v []float64) []T {
 // exportTolerance is the largest difference of an output of a file from the model. The file computes in float64 if wide says so.
 func (m *Model) exportTolerance(wide bool, output string) float64 {
 	switch {
+	case m.Dtype() != tensor.Float32 && m.Posterior != nil && gp.MeanOf(m.Posterior.Stored) != "":
+		return ownTolerance
 	case m.Dtype() != tensor.Float32:
 		return exportTolerance64
 	case wide && strings.HasPrefix(output, "epistemic"):

@@ -36,18 +36,18 @@ func newEval() *cobra.Command {
 		Use:   "eval DATA --model FILE",
 		Short: "Score predictions against known targets",
 		Long: `Score the predictions for data that contain the targets, in the units of the targets. The
-scores are the negative log-likelihood (NLL) and the continuous ranked probability score
-(CRPS) of the predictive distribution, the root mean squared error (RMSE) of its mean, and
-the calibration error of its central intervals (CQM). Smaller is better. With several
-targets the NLL is the sum over them, and each target has its own scores beside it. Counts
-have the deviance as well. Labels have the Brier score, the expected calibration error (ECE), and
-the area under the ROC curve (AUC) and the average precision (AP), which are larger for better
-predictions. Ordered classes have the ranked probability score (RPS) and the accuracy (ACC). A
-classification is scored by the NLL of the class probabilities, the ACC, the ECE and the Brier
-score. The row MAP is the network alone. The next rows are the network with the posterior and, after
-valla calibrate, the calibrated predictions. A conformal calibration changes none of these scores;
-it changes the coverage, which is the share of the targets inside their intervals, or of the
-classes inside their sets.
+scores are the negative log-likelihood (NLL) and the continuous ranked probability score (CRPS) of
+the predictive distribution, the root mean squared error (RMSE) of its mean, and the calibration
+error of its central intervals (CQM). Smaller is better. The NLL of a row counts as 1e6 at most.
+With several targets the NLL is the sum over them, and each target has its own scores beside it.
+Counts have the deviance as well. Labels have the Brier score, the expected calibration error
+(ECE), and the area under the ROC curve (AUC) and the average precision (AP), which are larger for
+better predictions. Ordered classes have the ranked probability score (RPS) and the accuracy (ACC).
+A classification is scored by the NLL of the class probabilities, the ACC, the ECE and the Brier
+score. The row MAP is the network alone. The next rows are the network with the posterior and,
+after valla calibrate, the calibrated predictions. A conformal calibration changes none of these
+scores; it changes the coverage, which is the share of the targets inside their intervals, or of
+the classes inside their sets.
 
 With --json, statistics has further scores: coverage, interval score and pinball losses at several
 levels, which a conformal calibration changes, too, the histogram of the PIT (the CDF at the

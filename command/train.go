@@ -90,9 +90,9 @@ Ctrl-C ends the training, and the best weights so far are written: to --out, or 
 file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
 be resumed later, as if it had not been interrupted.`
 
-// inFile adds the path of a file to an error about a target in it.
+// inFile adds the path of a file to an error about an input or a target in it.
 func inFile(path string, err error) error {
-	if bad := new(task.TargetError); errors.As(err, &bad) {
+	if errors.As(err, new(*task.TargetError)) || errors.As(err, new(*task.InputError)) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return err

@@ -51,9 +51,11 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	if err := t.CheckSet(s); err != nil {
 		return gp.Examples{}, err
 	}
-	x, err := t.Inputs.Apply(s.X, dt)
+	in := t.Inputs
+	in.origins = s.Origins
+	x, err := in.Apply(s.X, dt)
 	if err != nil {
-		return gp.Examples{}, err
+		return gp.Examples{}, &InputError{err}
 	}
 	y, err := t.Outputs.encode(s.Y, dt)
 	if err != nil {
@@ -98,6 +100,15 @@ func (t Task) CheckSet(s *data.Set) error {
 	}
 	return err
 }
+
+// InputError says that a task does not take the inputs of a set.
+type InputError struct{ Err error }
+
+// Error implements error.
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *InputError) Unwrap() error { return e.Err }
 
 // TargetError says that a task does not take a target of a set.
 type TargetError struct {

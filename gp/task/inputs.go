@@ -30,7 +30,8 @@ type Inputs struct {
 	// none is. The network tells it, so that files have it not.
 	Whole []bool `json:"-"`
 
-	first int // number of the first row, for messages
+	first   int   // number of the first row, for messages
+	origins []int // numbers of the rows, for messages; nil where they count from first on
 }
 
 // leastPixel and mostPixel bound the numbers that stand for bytes divided by 255: methods that resize images leave 0 to
@@ -227,8 +228,12 @@ func (in Inputs) run() int {
 // place returns the name of element i for a message.
 func (in Inputs) place(i int) string {
 	size := tensor.Shape(in.Shape).TotalSize()
-	if in.Features != nil {
-		return fmt.Sprintf("row %d (counting from 0), feature %q", in.first+i/size, in.Features[i%size])
+	row := in.first + i/size
+	if in.origins != nil {
+		row = in.origins[i/size]
 	}
-	return fmt.Sprintf("example %d (counting from 0), element %d", in.first+i/size, i%size)
+	if in.Features != nil {
+		return fmt.Sprintf("row %d (counting from 0), feature %q", row, in.Features[i%size])
+	}
+	return fmt.Sprintf("example %d (counting from 0), element %d", row, i%size)
 }

@@ -13,7 +13,7 @@ package kernel
 
 const (
 	components = 16
-	tileLanes  = 16 // tiles, or channels, that are transformed together: a vector of float32
+	tileLanes  = 16 // tiles, or channels, that are transformed together: a vector of float32 of AVX-512, or two of AVX2
 	tileUnits  = 4  // of 8 pixels in a row, or 4 tiles
 
 	// tileVectors is the number of vectors of tiles that are multiplied at a time. Their components

@@ -34,7 +34,7 @@ GLOBL laneBits<>(SB), RODATA|NOPTR, $64
 	LANES(masks+4(AX), Y14, at+64(BX)) \
 	LANES(masks+6(AX), Y15, at+96(BX))
 
-// EXISTING reads a row of those pixels that exist. The masks of the row are at masks.
+// EXISTING reads those pixels of a row that exist, which the masks at masks select.
 #define EXISTING(masks, row, a, b, c, d) \
 	MOV     masks+0(BX), Y15   \
 	MASKMOV (R8)row, Y15, a    \
@@ -51,10 +51,10 @@ GLOBL laneBits<>(SB), RODATA|NOPTR, $64
 // SWAPPED sets d to x with the pairs of each half in the other order.
 #define SWAPPED(x, d) VPERMILPD $5, x, d
 
-// NEIGHBOURS makes x, which holds the vector before or after cur, the neighbours of cur. The elements that
-// odd selects come from x. Those that do not exist are set to 0.
-#define NEIGHBOURS(odd, cur, exist, x) \
-	VBLENDPS  odd, x, cur, x  \
+// NEIGHBOURS makes x, which holds the vector before or after cur, the left or right neighbours of cur. The elements that
+// side selects come from x, and the others from cur. Neighbours that do not exist are set to 0.
+#define NEIGHBOURS(side, cur, exist, x) \
+	VBLENDPS  side, x, cur, x \
 	VPERMILPS $0xb1, x, x     \
 	AND       exist, x, x
 

@@ -28,7 +28,7 @@ func (f *fitting) conjugate(ctx context.Context, samples, k int) (float64, error
 		}
 	}
 	products := make([]float64, len(f.zeta))
-	if err := f.product(ctx, f.p.Train, which, f.direction, products); err != nil {
+	if err := f.product(ctx, f.curved, which, f.direction, products); err != nil {
 		return 0, err
 	}
 	for _, s := range which {

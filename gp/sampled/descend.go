@@ -40,7 +40,7 @@ func (f *fitting) descend(ctx context.Context, samples, k int) (float64, error) 
 	}
 	which, g := dense.Indices(samples), make([]float64, samples*f.size)
 	rows := f.batch(k)
-	if err := f.product(ctx, f.p.Train.Rows(rows), which, f.zeta, g); err != nil {
+	if err := f.product(ctx, whole(f.p.Train.Rows(rows)), which, f.zeta, g); err != nil {
 		return 0, err
 	}
 	loss := f.gradient(g, samples, float64(len(rows)))

@@ -14,6 +14,9 @@
 // is formed. The preconditioner of conjugate gradients is a randomised Nyström approximation of M
 // from rows that are drawn in proportion to their curvature, tr Λ_n.
 //
+// Where a network is sure of most training rows, few rows have nearly all of the curvature. The
+// setting rows makes M of so many of them, with weights that keep its mean.
+//
 // The latent function has the network for its mean, and the functions g(x) + J(x) ζ for samples,
 // which are joint over inputs; their second moments are its covariance.
 //

@@ -5,9 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -18,6 +16,8 @@ const (
 	rowStream    = 42 << 32
 	batchStream  = 43
 	sketchStream = 44
+	subsetStream = 45
+	newtonStream = 46
 )
 
 // curvature multiplies by the Λ_n of rows with the network's outputs, or by its root.
@@ -32,10 +32,10 @@ func (k curvature) rows(y []float64, first, n int) []float64 {
 	return y[first*w : (first+n)*w]
 }
 
-// times returns Λ_n f_n for targets y [n,W·C], outputs out [n,C] and f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ
-// it is r − m Σ_c r_c, where r_c = w_c (f_c − m·f).
-func (k curvature) times(y, out, f []float64) []float64 {
-	return k.each(y, out, func(at int, w, m, r []float64) {
+// times returns Λ_n f_n, times the weight of row n, for the rows of s from number first on, with outputs out [n,C] and
+// f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ it is r − m Σ_c r_c, where r_c = w_c (f_c − m·f).
+func (k curvature) times(s subset, first int, out, f []float64) []float64 {
+	return k.each(s, first, out, func(at int, w, m, r []float64) {
 		row := f[at : at+k.c]
 		centre := kernel.Dot(m, row)
 		for c := range r {
@@ -44,21 +44,37 @@ func (k curvature) times(y, out, f []float64) []float64 {
 	})
 }
 
-// root returns R_n ε_n, with R Rᵀ = Λ: r_c = √w_c ε_c in the same formula.
-func (k curvature) root(y, out []float64, epsilon func() float64) []float64 {
-	return k.each(y, out, func(_ int, w, _, r []float64) {
+// root returns R_n ε_n, with R Rᵀ = Λ times the weight: r_c = √w_c ε_c in the same formula.
+func (k curvature) root(s subset, first int, out []float64, epsilon func() float64) []float64 {
+	return k.each(s, first, out, func(_ int, w, _, r []float64) {
 		for c := range r {
 			r[c] = math.Sqrt(w[c]) * epsilon()
 		}
 	})
 }
 
+// traces returns tr Λ_n, times the weight, = Σ_c w_c |e_c − m|² of rows.
+func (k curvature) traces(s subset, first int, out []float64) []float64 {
+	var t []float64
+	k.each(s, first, out, func(_ int, w, m, _ []float64) {
+		sum := 0.0
+		for c := range w {
+			sum += w[c] * (1 - 2*m[c] + kernel.Dot(m, m))
+		}
+		t = append(t, sum)
+	})
+	return t
+}
+
 // each returns r − m Σ_c r_c for each row, with the r that write writes.
-func (k curvature) each(y, out []float64, write func(at int, w, m, r []float64)) []float64 {
+func (k curvature) each(s subset, first int, out []float64, write func(at int, w, m, r []float64)) []float64 {
 	w, m, all := make([]float64, k.c), make([]float64, k.c), make([]float64, len(out))
 	for at := 0; at < len(out); at += k.c {
-		r := all[at : at+k.c]
-		likelihood.RootOf(k.lik, w, m, k.rows(y, at/k.c, 1), out[at:at+k.c])
+		r, row := all[at:at+k.c], first+at/k.c
+		likelihood.RootOf(k.lik, w, m, k.rows(s.y, row, 1), out[at:at+k.c])
+		if s.weights != nil {
+			kernel.Scale(w, s.weights[row], w)
+		}
 		write(at, w, m, r)
 		kernel.Axpy(-kernel.Sum(r), m, r)
 	}
@@ -69,9 +85,9 @@ func (k curvature) each(y, out []float64, write func(at int, w, m, r []float64))
 // for standard normal ε_n [C]. The sample for the prior precision λ is (M + λI)⁻¹ (√λ z + u).
 type draws struct{ z, u []float64 }
 
-// newDraws draws z, and computes u in one pass over the examples e. A sample's numbers depend on
+// newDraws draws z, and computes u in one pass over the rows e. A sample's numbers depend on
 // the seed and its own number alone.
-func newDraws(ctx context.Context, l *linear, k curvature, e gp.Examples, samples int, seed uint64) (draws, error) {
+func newDraws(ctx context.Context, l *linear, k curvature, e subset, samples int, seed uint64) (draws, error) {
 	z, noise := make([]float64, samples*l.p), make([]func() float64, samples)
 	for s := range noise {
 		rng := rand.New(rand.NewPCG(seed, weightStream+uint64(s)))
@@ -85,11 +101,10 @@ func newDraws(ctx context.Context, l *linear, k curvature, e gp.Examples, sample
 }
 
 // project returns u for the noise of each sample, whose numbers are taken output by output.
-func project(ctx context.Context, l *linear, k curvature, e gp.Examples, noise []func() float64) ([]float64, error) {
-	y := graph.Floats(e.Y)
+func project(ctx context.Context, l *linear, k curvature, e subset, noise []func() float64) ([]float64, error) {
 	u := make([]float64, len(noise)*l.p)
 	return u, l.sweep(ctx, pull, e.X, dense.Indices(len(noise)), nil, u, func(s, first int, out, _ []float64) []float64 {
-		return k.root(k.rows(y, first, len(out)/k.c), out, noise[s])
+		return k.root(e, first, out, noise[s])
 	})
 }
 

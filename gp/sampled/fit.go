@@ -1,9 +1,11 @@
 package sampled
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
@@ -53,9 +55,11 @@ type fitting struct {
 
 	linear    *linear                   // the linearized network
 	curvature                           // Λ of each row
+	all       subset                    // the training rows
+	traces    []float64                 // tr Λ of each; nil where all rows are used for all
+	curved    subset                    // the rows over which M is summed
 	draws                               // the right-hand sides of the samples' equations
 	sketch    *sketch                   // the preconditioner
-	y         []float64                 // targets [N,W·C]
 	batch     func(iteration int) []int // the rows of a mini-batch
 
 	// The state, which checkpoints hold. The columns of zeta are samples. The columns of residual
@@ -71,7 +75,7 @@ type numbers struct {
 	Lambda  float64   `json:"lambda"`  // the prior precision λ
 	Inner   []float64 `json:"inner"`   // r·P⁻¹r of each sample
 	Gamma   float64   `json:"gamma"`   // of the last maximisation
-	Passes  int       `json:"passes"`  // over the data, of one sample each
+	Passes  float64   `json:"passes"`  // over the data, of one sample each
 	Lambdas []float64 `json:"lambdas"` // before the first maximisation and after each
 }
 
@@ -103,7 +107,11 @@ func (f *fitting) what() string {
 // need is the memory of the samples and of the rows' outputs.
 func (f *fitting) need() int64 {
 	samples := arrays*int64(f.s.Samples) + sketchArrays*int64(f.s.Rank)
-	return 8 * (samples*int64(f.size) + 4*int64(f.p.Train.N())*int64(f.p.Outputs()))
+	need := 8 * (samples*int64(f.size) + 4*int64(f.p.Train.N())*int64(f.p.Outputs()))
+	if n := int64(f.p.Train.N()); int64(f.summed()) < n {
+		need += 2 * dense.Bytes(f.p.Train.X) / n * int64(f.summed()) // rows for M, and for a Hessian
+	}
+	return need
 }
 
 // Arrays of a number for each weight of each sample that exist at a time: draws, state, a
@@ -116,13 +124,35 @@ const (
 
 // start draws what is random, and prepares the solver.
 func (f *fitting) start(ctx context.Context) error {
-	var err error
-	f.y = graph.Floats(f.p.Train.Y)
-	if f.draws, err = newDraws(ctx, f.linear, f.curvature, f.p.Train, f.s.Samples, f.r.Seed); err != nil {
+	err := f.choose(ctx)
+	if err != nil {
+		return err
+	}
+	if f.draws, err = newDraws(ctx, f.linear, f.curvature, f.curved, f.s.Samples, f.r.Seed); err != nil {
 		return err
 	}
 	return f.prepare(ctx)
 }
+
+// choose finds the rows over which M is summed.
+func (f *fitting) choose(ctx context.Context) error {
+	f.all = whole(f.p.Train)
+	if n := f.all.N(); n > f.summed() || n > sketchRows && f.s.Solver != solverSGD {
+		f.traces = make([]float64, n)
+		err := f.linear.sweep(ctx, plain, f.all.X, []int{0}, nil, nil, func(_, first int, out, _ []float64) []float64 {
+			copy(f.traces[first:], f.curvature.traces(f.all, first, out))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	f.curved = f.leading(f.traces, f.summed(), rand.New(rand.NewPCG(f.r.Seed, subsetStream)))
+	return nil
+}
+
+// summed is the number of rows over which M is summed.
+func (f *fitting) summed() int { return cmp.Or(f.s.Rows, f.p.Train.N()) }
 
 // prepare makes the solver ready for the draws.
 func (f *fitting) prepare(ctx context.Context) error {
@@ -152,12 +182,11 @@ func (f *fitting) allocate(n int) {
 // row is row s of an array [S,P].
 func (f *fitting) row(v []float64, s int) []float64 { return v[s*f.size : (s+1)*f.size] }
 
-// product adds M v to sum for the samples which, over the examples e; v and sum are [S,P].
-func (f *fitting) product(ctx context.Context, e gp.Examples, which []int, v, sum []float64) error {
-	y := graph.Floats(e.Y)
-	f.numbers.Passes += len(which)
+// product adds M v to sum for the samples which, over the rows e; v and sum are [S,P].
+func (f *fitting) product(ctx context.Context, e subset, which []int, v, sum []float64) error {
+	f.numbers.Passes += float64(len(which)) * float64(e.N()) / float64(f.p.Train.N())
 	return f.linear.sweep(ctx, both, e.X, which, v, sum, func(_, first int, out, along []float64) []float64 {
-		return f.times(f.rows(y, first, len(out)/f.c), out, along)
+		return f.times(e, first, out, along)
 	})
 }
 
@@ -241,7 +270,10 @@ func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
 
 // describe adds what the fit found to its record.
 func (f *fitting) describe(r *gp.Record) {
-	r.Facts = []gp.Fact{{Name: "samples", Value: float64(f.s.Samples)}, {Name: "passes of one sample over the data", Value: float64(f.numbers.Passes)}}
+	r.Facts = []gp.Fact{{Name: "samples", Value: float64(f.s.Samples)}, {Name: "passes of one sample over the data", Value: f.numbers.Passes}}
+	if f.curved.rows != nil {
+		r.Facts = append(r.Facts, gp.Fact{Name: "rows that stand for all", Value: float64(len(f.curved.rows))})
+	}
 	if f.s.EMSteps > 0 {
 		r.Facts = append(r.Facts, gp.Fact{Name: "effective parameters", Value: f.numbers.Gamma})
 		l := f.numbers.Lambdas

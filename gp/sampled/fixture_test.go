@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
@@ -71,17 +70,19 @@ func (r reference) drawn(t *testing.T, s Settings, z, eps []float64) *fitting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.y = graph.Floats(r.p.Train.Y)
+	if err := f.choose(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	var noise []func() float64
-	for row := range slices.Chunk(eps, len(f.y)) {
+	for row := range slices.Chunk(eps, len(f.all.y)) {
 		noise = append(noise, func() float64 { v := row[0]; row = row[1:]; return v })
 	}
 	f.draws.z = z
-	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, r.p.Train, noise); err == nil {
+	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, f.all, noise); err == nil {
 		err = f.prepare(t.Context())
 	}
 	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture has the sketch of z
-		if err = f.product(t.Context(), r.p.Train, dense.Indices(len(z)/r.p0), z, y); err == nil {
+		if err = f.product(t.Context(), f.all, dense.Indices(len(z)/r.p0), z, y); err == nil {
 			f.sketch, err = newSketch(f.size, z, y, tensor.Float64)
 		}
 	}
@@ -126,7 +127,7 @@ func TestFixtureDraws(t *testing.T) {
 			for k := i; k < len(e); k += c {
 				e[k] = 1
 			}
-			got, lambda := f.times(f.y, r.Floats(t, "g_X"), e), r.Floats(t, "Lambda")
+			got, lambda := f.times(f.all, 0, r.Floats(t, "g_X"), e), r.Floats(t, "Lambda")
 			var want []float64
 			for k := range n * c {
 				want = append(want, lambda[k*c+i])
@@ -324,12 +325,12 @@ func TestFixtureDescend(t *testing.T) {
 		f := r.fitting(t, plain)
 		f.restart(f.s.Samples)
 		g := make([]float64, len(f.zeta))
-		if err := f.product(t.Context(), r.p.Train, dense.Indices(f.s.Samples), f.zeta, g); err != nil {
+		if err := f.product(t.Context(), f.all, dense.Indices(f.s.Samples), f.zeta, g); err != nil {
 			t.Fatal(err)
 		}
 		loss := f.gradient(g, f.s.Samples, float64(r.p.Train.N()))
 		fixture.Close(t, r.prefix+"sgd_loss0", []float64{loss}, r.Floats(t, "sgd_loss0"), 1e-12)
-		kernel.Scale(g, float64(len(f.y)), g)
+		kernel.Scale(g, float64(len(f.all.y)), g)
 		fixture.Close(t, r.prefix+"grad_theta0", g, r.weights(t, "grad_theta0"), 1e-11)
 	}
 }

@@ -42,13 +42,15 @@ func fit(t *testing.T, p gp.Problem, s Settings, seed uint64) *gp.Fitted {
 }
 
 // begun is a fit before its first step.
-func begun(t *testing.T, p gp.Problem, s Settings) *fitting {
+func begun(t *testing.T, p gp.Problem, s Settings) *fitting { return begunWith(t, p, s, 5) }
+
+func begunWith(t *testing.T, p gp.Problem, s Settings, seed uint64) *fitting {
 	t.Helper()
 	c, err := s.complete(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFitting(p, gp.Run{Seed: 5}, c)
+	f, err := newFitting(p, gp.Run{Seed: seed}, c)
 	if err == nil {
 		err = f.start(t.Context())
 	}
@@ -92,12 +94,8 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &newton{fitting: f, ctx: t.Context(), w: mode, out: make([]float64, p.Train.N()*f.c)}
-		err = f.linear.sweep(t.Context(), push, p.Train.X, []int{0}, mode, nil, func(_, first int, _, along []float64) []float64 {
-			copy(n.out[first*f.c:], along)
-			return nil
-		})
-		if err != nil {
+		n := &newton{fitting: f, ctx: t.Context(), w: mode}
+		if n.out, err = n.push(mode); err != nil {
 			t.Fatal(err)
 		}
 		decrease, err := n.step()
@@ -132,7 +130,7 @@ func curvatureOf(t *testing.T, p gp.Problem, f *fitting) []float64 {
 	c := f.c
 	lambda, weighted := make([]float64, c*c), make([]float64, len(j))
 	for i := 0; i < len(out); i += c {
-		likelihood.CurvatureOf(f.lik, lambda, f.rows(f.y, i/c, 1), out[i:i+c])
+		likelihood.CurvatureOf(f.lik, lambda, f.rows(f.all.y, i/c, 1), out[i:i+c])
 		kernel.Gemm(false, false, c, f.size, c, 1, lambda, c, j[i*f.size:], f.size, 0, weighted[i*f.size:], f.size)
 	}
 	m := make([]float64, f.size*f.size)
@@ -222,13 +220,13 @@ func TestRows(t *testing.T) {
 	for _, p := range problems(t)[:3] {
 		f := begun(t, p.Problem, Settings{Samples: 3, PriorStd: 1})
 		want := make([]float64, len(f.z))
-		if err := f.product(t.Context(), p.Train, dense.Indices(3), f.z, want); err != nil {
+		if err := f.product(t.Context(), f.all, dense.Indices(3), f.z, want); err != nil {
 			t.Fatal(err)
 		}
 		for _, size := range []int{1, 5, 24, 50} {
-			f.linear.size, f.linear.programs = size, [3][]*pass{}
+			f.linear.size, f.linear.programs = size, [4][]*pass{}
 			got := make([]float64, len(f.z))
-			if err := f.product(t.Context(), p.Train, dense.Indices(3), f.z, got); err != nil {
+			if err := f.product(t.Context(), f.all, dense.Indices(3), f.z, got); err != nil {
 				t.Fatal(err)
 			}
 			fixture.Close(t, fmt.Sprint(p.Name, ", ", size, " rows"), got, want, 1e-12)
@@ -369,7 +367,7 @@ func TestPassesOfInterrupted(t *testing.T) {
 	for _, iteration := range []int{0, 2} { // a step of the solver, a maximisation
 		before := f.numbers.Passes
 		if _, err := f.Evaluate(ended, iteration); !errors.Is(err, context.Canceled) || f.numbers.Passes != before {
-			t.Errorf("iteration %d: %d passes, %d before, error %v", iteration, f.numbers.Passes, before, err)
+			t.Errorf("iteration %d: %g passes, %g before, error %v", iteration, f.numbers.Passes, before, err)
 		}
 	}
 }
@@ -385,7 +383,7 @@ func TestSettingsErrors(t *testing.T) {
 		"prior-std 1 together with":       {all[0].Problem, Settings{PriorStd: 1, EMSteps: 2}},
 		"em-samples 9, expected at most":  {all[0].Problem, Settings{Samples: 8, EMSamples: 9}},
 		"with the solver cg":              {all[0].Problem, Settings{Epochs: 3}},
-		"iterations or rank":              {all[0].Problem, Settings{Solver: solverSGD, Iterations: 3}},
+		"iterations, rank or rows":        {all[0].Problem, Settings{Solver: solverSGD, Iterations: 3}},
 		"batch-size 25, expected at most": {all[0].Problem, Settings{Solver: solverSGD, BatchSize: 25}},
 		"tolerance":                       {all[0].Problem, Settings{Tolerance: 1}},
 	} {

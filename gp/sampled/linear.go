@@ -29,22 +29,23 @@ type linear struct {
 	cost    graph.Cost     // of a pass of the kind both
 
 	planned  *pass      // of the kind both, not compiled yet
-	programs [3][]*pass // by kind, one for each thread
+	programs [4][]*pass // by kind, one for each thread
 }
 
 // kind says what a pass over the rows computes.
 type kind int
 
 const (
-	both kind = iota // J v, from it cotangents c, and Jᵀ c
-	pull             // Jᵀ c
-	push             // J v
+	both  kind = iota // J v, from it cotangents c, and Jᵀ c
+	pull              // Jᵀ c
+	push              // J v
+	plain             // the outputs alone
 )
 
 // visitor returns the cotangents c [n,C] of rows from number first on, for direction s. It
 // gets the network's outputs [n,C] and J v_s [n,C], which has no meaning in a pull; in a push
 // the result is not used. It is called for all rows of a direction in their order, for several
-// directions at a time.
+// directions at a time. In a plain pass v and the result have no meaning.
 type visitor func(s, first int, out, along []float64) []float64
 
 // newLinear plans the passes over rows of a shape.
@@ -65,8 +66,8 @@ func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs 
 type pass struct {
 	b        *graph.Builder // of the graph
 	x        *graph.Node    // rows [B,…]
-	tangents []*graph.Node  // of each parameter; in a pull a single leaf, which stands for the direction
-	results  []*graph.Node  // gradients of each parameter; the cotangents in a push
+	tangents []*graph.Node  // of each parameter; without J v a single leaf, which stands for the direction
+	results  []*graph.Node  // gradients of each parameter; the cotangents without Jᵀ c
 	draft    *graph.Draft   // of program
 	program  *graph.Program // computes results
 	at       *tensor.Dense  // x
@@ -89,19 +90,19 @@ func (l *linear) write(k kind, size int) (*pass, error) {
 	var wrt []*graph.Node
 	for i, param := range l.net.Params() {
 		wrt = append(wrt, p.b.Param(param))
-		if k != pull {
+		if k == both || k == push {
 			p.tangents = append(p.tangents, p.b.Input(fmt.Sprint("tangent ", i), param.Value.Shape()...))
 		}
 	}
 	var along []*graph.Node
-	if k == pull {
+	if k == pull || k == plain {
 		p.tangents = []*graph.Node{p.b.Input("direction", 1)}
 		along = p.tangents
 	} else {
 		along = graph.JVP(p.b, []*graph.Node{out}, wrt, p.tangents)
 	}
 	p.results = []*graph.Node{p.b.Call("cotangents", out.Shape(), p.cotangents, out, along[0])}
-	if k != push {
+	if k == both || k == pull {
 		p.results = graph.VJP(p.b, []*graph.Node{out}, p.results, wrt)
 	}
 	// What depends on the rows alone is computed once for all directions.
@@ -146,14 +147,14 @@ func (l *linear) compiled(k kind, n int) ([]*pass, error) {
 
 // sweep goes over the rows x [N,…] for the directions with the numbers which. For each it
 // hands J v to visit and adds Jᵀ c to sum, where c is what visit returns. v and sum hold all
-// directions, [S,P]; v is nil in a pull, and sum in a push.
+// directions, [S,P]; v is nil without J v, and sum without Jᵀ c.
 func (l *linear) sweep(ctx context.Context, k kind, x *tensor.Dense, which []int, v, sum []float64, visit visitor) error {
 	passes, err := l.compiled(k, min(len(which), kernel.Threads()))
 	if err != nil {
 		return err
 	}
 	w := &sweeping{linear: l, passes: passes, which: which, x: x, sum: sum, errs: make([]error, len(passes))}
-	w.bound = l.bound(k, which, v)
+	w.bound = l.bound(which, v)
 	for _, p := range passes {
 		p.visit = visit
 	}
@@ -173,8 +174,8 @@ func (l *linear) sweep(ctx context.Context, k kind, x *tensor.Dense, which []int
 
 // bound returns what the leaves of a pass are bound to for each direction: the chosen rows of
 // v [S,P] in the network's element type, cut into its parameters' shapes.
-func (l *linear) bound(k kind, which []int, v []float64) [][]*tensor.Dense {
-	if k == pull {
+func (l *linear) bound(which []int, v []float64) [][]*tensor.Dense {
+	if v == nil {
 		return slices.Repeat([][]*tensor.Dense{{tensor.New(tensor.Of(l.dt), tensor.WithShape(1))}}, len(which))
 	}
 	all := make([]float64, len(which)*l.p)
@@ -200,7 +201,7 @@ type sweeping struct {
 	bound  [][]*tensor.Dense // what the leaves of a pass read, by direction
 	x      *tensor.Dense     // the rows [N,…]
 	first  int               // number of the first row of the batch
-	sum    []float64         // results of all directions [S,P]; nil in a push
+	sum    []float64         // results of all directions [S,P]; nil without Jᵀ c
 	errs   []error           // of each pass
 }
 

@@ -3,6 +3,8 @@ package sampled
 import (
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
@@ -41,7 +43,7 @@ const mostPrior = 1e6
 func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {
 	m := make([]float64, samples*f.size)
 	if f.s.Solver == solverSGD {
-		err := f.product(ctx, f.p.Train, dense.Indices(samples), f.zeta, m)
+		err := f.product(ctx, f.all, dense.Indices(samples), f.zeta, m)
 		return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), err
 	}
 	for s := range samples {
@@ -62,16 +64,13 @@ const (
 //
 //	Σ_n −log p(y_n | J_n w) + ½ λ |w|²,
 //
-// by Newton's method from w. A step is found by conjugate gradients, whose products with J_n
-// are the change of the outputs, so that a search along the step costs nothing. The result has
-// about the relative error of the tolerance.
+// by Newton's method from w. A step is found by conjugate gradients, and one more pass tells how
+// it changes the outputs, so that a search along the step costs nothing. The result has about the
+// relative error of the tolerance.
 func (f *fitting) bestWeights(ctx context.Context, w []float64) ([]float64, error) {
-	n := &newton{fitting: f, ctx: ctx, w: append([]float64(nil), w...), out: make([]float64, f.p.Train.N()*f.c)}
-	err := f.linear.sweep(ctx, push, f.p.Train.X, []int{0}, n.w, nil, func(_, first int, _, along []float64) []float64 {
-		copy(n.out[first*f.c:], along)
-		return nil
-	})
-	if err != nil {
+	n := &newton{fitting: f, ctx: ctx, w: append([]float64(nil), w...), rng: rand.New(rand.NewPCG(f.r.Seed, newtonStream))}
+	var err error
+	if n.out, err = n.push(n.w); err != nil {
 		return nil, err
 	}
 	for range mostNewton {
@@ -92,6 +91,16 @@ type newton struct {
 	ctx context.Context // of the fit
 	w   []float64       // [P]
 	out []float64       // J w [N,C]
+	rng *rand.Rand      // draws the rows of the Hessian
+}
+
+// push returns J v [N,C].
+func (n *newton) push(v []float64) ([]float64, error) {
+	all := make([]float64, n.p.Train.N()*n.c)
+	return all, n.linear.sweep(n.ctx, push, n.p.Train.X, []int{0}, v, nil, func(_, first int, _, along []float64) []float64 {
+		copy(all[first*n.c:], along)
+		return nil
+	})
 }
 
 // step makes a step, and returns gᵀH⁻¹g for the gradient g and the Hessian H: at least λ times
@@ -101,14 +110,18 @@ func (n *newton) step() (float64, error) {
 	n.numbers.Passes++
 	err := n.linear.sweep(n.ctx, pull, n.p.Train.X, []int{0}, nil, g, func(_, first int, out, _ []float64) []float64 {
 		at := first * n.c
-		return n.residuals(n.out[at:at+len(out)], n.rows(n.y, first, len(out)/n.c))
+		return n.residuals(n.out[at:at+len(out)], n.rows(n.all.y, first, len(out)/n.c))
 	})
 	if err != nil {
 		return 0, err
 	}
 	kernel.Scale(g, -1, g)
 	kernel.Axpy(-lambda, n.w, g)
-	d, change, err := n.direction(g)
+	d, err := n.direction(g)
+	if err != nil {
+		return 0, err
+	}
+	change, err := n.push(d)
 	if err != nil {
 		return 0, err
 	}
@@ -129,31 +142,29 @@ func (n *newton) residuals(f, y []float64) []float64 {
 	return out
 }
 
-// direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs, and
-// returns d and J d [N,C]. It ends where the quadratic model falls little further (Nash and
+// direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs. Rows
+// that stand for all make the sum where they make M; the gradient has all rows. It ends where the quadratic model falls little further (Nash and
 // Sofer 1990). The preconditioner is the preconditioner of M, which has other Λ_n where
 // Λ depends on the outputs; on MNIST this preconditioner still halves the iterations.
-func (n *newton) direction(g []float64) (d, change []float64, err error) {
-	d, change = make([]float64, n.size), make([]float64, len(n.out))
-	r, p, y := append([]float64(nil), g...), make([]float64, n.size), make([]float64, n.size)
-	along, lambda, gain := make([]float64, len(n.out)), n.numbers.Lambda, 0.0
+func (n *newton) direction(g []float64) ([]float64, error) {
+	d, r, p, y := make([]float64, n.size), slices.Clone(g), make([]float64, n.size), make([]float64, n.size)
+	rows, lambda, gain := n.leading(n.curvature.traces(n.all, 0, n.out), n.summed(), n.rng), n.numbers.Lambda, 0.0
+	out := rows.taken(n.out, n.c)
 	n.sketch.solve(p, r, lambda)
 	inner := kernel.Dot(r, p)
 	for k := 1; k <= mostInner && inner > 0; k++ {
 		q := make([]float64, n.size)
-		n.numbers.Passes++
-		err := n.linear.sweep(n.ctx, both, n.p.Train.X, []int{0}, p, q, func(_, first int, _, jp []float64) []float64 {
+		n.numbers.Passes += float64(rows.N()) / float64(n.p.Train.N())
+		err := n.linear.sweep(n.ctx, both, rows.X, []int{0}, p, q, func(_, first int, _, jp []float64) []float64 {
 			at := first * n.c
-			copy(along[at:], jp)
-			return n.times(n.rows(n.y, first, len(jp)/n.c), n.out[at:at+len(jp)], jp)
+			return n.times(rows, first, out[at:at+len(jp)], jp)
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		kernel.Axpy(lambda, p, q)
 		alpha := inner / kernel.Dot(p, q)
 		kernel.Axpy(alpha, p, d)
-		kernel.Axpy(alpha, along, change)
 		kernel.Axpy(-alpha, q, r)
 		more := alpha * inner / 2
 		if gain += more; float64(k)*more <= enoughGain*gain {
@@ -165,7 +176,7 @@ func (n *newton) direction(g []float64) (d, change []float64, err error) {
 		kernel.Add(p, p, y)
 		inner = next
 	}
-	return d, change, nil
+	return d, nil
 }
 
 // enoughGain is the share of the quadratic model's fall, per iteration on average, at which a
@@ -197,7 +208,7 @@ func (n *newton) search(d, change []float64, promised float64) float64 {
 func (n *newton) loss(out, d []float64, t float64) float64 {
 	sum := n.numbers.Lambda * (t*kernel.Dot(n.w, d) + t*t/2*kernel.Dot(d, d))
 	for at := 0; at < len(out); at += n.c {
-		sum -= n.lik.LogDensity(n.rows(n.y, at/n.c, 1), out[at:at+n.c])
+		sum -= n.lik.LogDensity(n.rows(n.all.y, at/n.c, 1), out[at:at+n.c])
 	}
 	if math.IsNaN(sum) {
 		return math.Inf(1)

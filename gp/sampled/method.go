@@ -40,6 +40,7 @@ type Settings struct {
 	Tolerance  float64 `set:"tolerance" default:"0.02" above:"0" below:"1" help:"residual, relative to the right-hand side, at which conjugate gradients stop; relative error of the linear model's weights"`
 	Iterations int     `set:"iterations" auto:"100 with cg" min:"1" help:"most passes of conjugate gradients for each step and for the samples in the end"`
 
+	Rows int `set:"rows" auto:"all" min:"1" help:"about how many training rows stand for all in the curvature: the rows of uncertain outputs, and a random part of the others with larger weights"`
 	Rank int `set:"rank" auto:"128 with cg" min:"1" help:"number of random directions from which the preconditioner is made; at most all weights"`
 
 	Epochs       int     `set:"epochs" auto:"20 with sgd" min:"1" help:"passes of stochastic gradients for each step and for the samples in the end"`
@@ -97,8 +98,8 @@ func (s *Settings) check(p gp.Problem) error {
 		return settings.Errorf("em-samples %d, expected at most the %d samples", s.EMSamples, s.Samples)
 	case s.Solver != solverSGD && sgd:
 		return settings.Errorf("epochs, batch-size, learning-rate, schedule, clip or average with the solver %s, expected %s", s.Solver, solverSGD)
-	case s.Solver == solverSGD && (s.Iterations > 0 || s.Rank > 0):
-		return settings.Errorf("iterations or rank with the solver %s, expected epochs", s.Solver)
+	case s.Solver == solverSGD && (s.Iterations > 0 || s.Rank > 0 || s.Rows > 0):
+		return settings.Errorf("iterations, rank or rows with the solver %s, expected epochs", s.Solver)
 	case s.BatchSize > p.Train.N():
 		return settings.Errorf("batch-size %d, expected at most the %d training rows", s.BatchSize, p.Train.N())
 	}

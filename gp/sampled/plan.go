@@ -21,9 +21,9 @@ func (s *Settings) Estimate(_ context.Context, p gp.Problem, r gp.Run) (gp.Estim
 	})
 }
 
-// usualIterations is how many iterations of conjugate gradients a solve takes, and usualNewton how many the mode takes,
-// where the settings allow as many. The data decide.
-const usualIterations, usualNewton = 12, 40
+// usualIterations is how many iterations of conjugate gradients a solve takes, and usualNewton how many the mode takes in
+// usualSteps steps of Newton's method, where the settings allow as many. The data decide.
+const usualIterations, usualNewton, usualSteps = 12, 35, 5
 
 // plan counts the fit.
 func (f *fitting) plan() (*gp.Plan, error) {
@@ -35,15 +35,17 @@ func (f *fitting) plan() (*gp.Plan, error) {
 	}
 	plan.Hold(2 * threads * f.linear.cost.Bytes)
 	n, p, samples := f.p.Train.N(), float64(f.size), float64(f.s.Samples)
+	share := min(1, float64(f.summed())/float64(n))
 	steps := float64(f.solves())
 	if f.s.Solver != solverSGD {
 		steps = min(steps, usualIterations)
 	}
 	ems := float64(f.s.EMSteps)
 	solves := ems*float64(f.s.EMSamples) + samples // of one sample
-	sweeps := 0.7*samples + solves*steps + ems*usualNewton
+	mode := ems * (share*usualNewton + usualSteps)
+	sweeps := share*(0.7*samples+solves*steps) + mode
 	if f.s.Solver == solverSGD {
-		sweeps = 0.7*samples + solves*float64(f.s.Epochs) + ems*usualNewton
+		sweeps = 0.7*samples + solves*float64(f.s.Epochs) + mode
 	}
 	rank := float64(min(f.s.Rank, f.size))
 	sweeps += rank * float64(min(n, sketchRows)) / float64(n)

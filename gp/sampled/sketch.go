@@ -4,10 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"sort"
 
-	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
@@ -35,67 +32,16 @@ const sketchRows = 5000
 // precondition makes the sketch of the curvature that some rows have, weighted to stand for all.
 func (f *fitting) precondition(ctx context.Context) error {
 	rank, rng := min(f.s.Rank, f.size), rand.New(rand.NewPCG(f.r.Seed, sketchStream))
-	rows, weights, err := f.leading(ctx, rng)
-	if err != nil {
-		return err
-	}
-	some := f.p.Train.Rows(rows)
-	targets := graph.Floats(some.Y)
+	some := f.leading(f.traces, sketchRows, rng)
 	z, y := make([]float64, rank*f.size), make([]float64, rank*f.size)
 	for i := range z {
 		z[i] = rng.NormFloat64()
 	}
-	err = f.linear.sweep(ctx, both, some.X, dense.Indices(rank), z, y, func(_, first int, out, along []float64) []float64 {
-		ct := f.times(f.rows(targets, first, len(out)/f.c), out, along)
-		for i := range ct {
-			ct[i] *= weights[first+i/f.c]
-		}
-		return ct
-	})
-	f.numbers.Passes += rank * len(rows) / f.p.Train.N()
+	err := f.product(ctx, some, dense.Indices(rank), z, y)
 	if err == nil {
 		f.sketch, err = newSketch(f.size, z, y, f.p.Dtype())
 	}
 	return err
-}
-
-// leading draws rows with probabilities in proportion to tr Λ_n, and returns the number of each
-// and the weight with which the sum over them estimates that over all rows. Where there are no
-// more than sketchRows it returns all.
-func (f *fitting) leading(ctx context.Context, rng *rand.Rand) (rows []int, weights []float64, err error) {
-	n := f.p.Train.N()
-	if n <= sketchRows {
-		weights = make([]float64, n)
-		kernel.AddScalar(weights, 1, weights)
-		return dense.Indices(n), weights, nil
-	}
-	upTo, w, m, sum := make([]float64, n), make([]float64, f.c), make([]float64, f.c), 0.0
-	err = f.linear.sweep(ctx, push, f.p.Train.X, []int{0}, f.z, nil, func(_, first int, out, _ []float64) []float64 {
-		for i := 0; i < len(out); i += f.c {
-			likelihood.RootOf(f.lik, w, m, f.rows(f.y, first+i/f.c, 1), out[i:i+f.c])
-			for c := range w {
-				sum += w[c] * (1 - 2*m[c] + kernel.Dot(m, m))
-			}
-			upTo[first+i/f.c] = sum
-		}
-		return nil
-	})
-	if err != nil || !(sum > 0) {
-		return []int{0}, []float64{0}, err
-	}
-	for i := range sketchRows {
-		row := min(n-1, sort.SearchFloat64s(upTo, (float64(i)+rng.Float64())/sketchRows*sum))
-		own := upTo[row]
-		if row > 0 {
-			own -= upTo[row-1]
-		}
-		if k := len(rows) - 1; k >= 0 && rows[k] == row {
-			weights[k] += sum / sketchRows / own
-			continue
-		}
-		rows, weights = append(rows, row), append(weights, sum/sketchRows/own)
-	}
-	return rows, weights, nil
 }
 
 // newSketch returns the sketch for Z [S,P] and y = Z M [S,P], numbers that were computed in dt.

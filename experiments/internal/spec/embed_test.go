@@ -101,7 +101,7 @@ func TestEmbeddedLabels(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, profile, data, want string }{
-		{"cifar10", "full", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|LLA Diag|LLA KFAC|ELLA|Sampled LLA|FMGP 20|FMGP 20, median length|GAPA|MF-VI|MF-VI, no noise|SNGP|SNGP, 250 epochs|GP-Subset|VaLLA 100 natural|VaLLA 100 + GAPA|VaLLA"},
+		{"cifar10", "full", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|LLA Diag|LLA KFAC|ELLA|Sampled LLA|Sampled LLA CG, 6 samples|FMGP 20|FMGP 20, median length|GAPA|MF-VI|MF-VI, no noise|SNGP|SNGP, 250 epochs|GP-Subset|VaLLA 100 natural|VaLLA 100 + GAPA|VaLLA"},
 		{"cifar10", "quick", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|FMGP 20|VaLLA 100 natural"},
 		{"cifar10", "cheap", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|FMGP 20|LLA Diag|FMGP 20, median length|GAPA|SNGP|VaLLA 100 natural"},
 		{"uci", "full", "yacht", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|ELLA|Sampled LLA|MoE LLA|FMGP 100|SFR-NN|SFR|GAPA|VaLLA 100|VaLLA 100 natural|VaLLA 100 + t|VaLLA 100 + law|VaLLA 100, t inside|FMGP 100 + law|LLA KFAC + law|MAP + law|VaLLA 100 + GAPA"},

@@ -1,0 +1,114 @@
+package sampled
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// TestDrawn: over all u the weight of a row is 1 on average, the number of rows is the wanted one, and large rows have the weight 1.
+func TestDrawn(t *testing.T) {
+	sizes := []float64{0.3, 0, 8, 0.01, 0.5, 0.5, 2, 0.001, 0.2, 0.9, 30, 0.4}
+	const steps, n = 200_000, 5
+	mean, most, count := make([]float64, len(sizes)), make([]float64, len(sizes)), 0
+	for i := range steps {
+		rows, weights := drawn(sizes, n, (float64(i)+0.5)/steps)
+		for k, row := range rows {
+			mean[row] += weights[k] / steps
+			most[row] = max(most[row], weights[k])
+		}
+		count += len(rows)
+	}
+	if got := float64(count) / steps; math.Abs(got-n) > 1e-4 {
+		t.Errorf("%g rows, expected %d", got, n)
+	}
+	for row, size := range sizes {
+		want := 1.0
+		if size == 0 {
+			want = 0
+		}
+		if math.Abs(mean[row]-want) > most[row]/steps*2+1e-9 { // up to two of the u
+			t.Errorf("row %d of size %g: mean weight %g, expected %g", row, size, mean[row], want)
+		}
+	}
+	if most[2] != 1 || most[10] != 1 || most[6] != 1 {
+		t.Errorf("weights up to %g", most)
+	}
+	if rows, weights := drawn(make([]float64, 4), 2, 0.5); fmt.Sprint(rows, weights) != "[0] [0]" {
+		t.Errorf("without sizes: rows %v with weights %v", rows, weights)
+	}
+	if got := bound([]float64{3, 1, 2}, 2); got != 3 {
+		t.Errorf("a bound of %g, expected 3", got)
+	}
+}
+
+// TestSubset: products with the curvature of rows that stand for all are products with M on average, and the best weights of the linear
+// model are the weights of all rows.
+func TestSubset(t *testing.T) {
+	for _, p := range problems(t)[:3] {
+		const seeds = 400
+		s := Settings{Samples: 1, PriorStd: 0.7, Tolerance: 1e-6}
+		f := begun(t, p.Problem, s)
+		mode, v, want := modeOf(t, f), waves(f.size), make([]float64, f.size)
+		kernel.Gemm(false, false, f.size, 1, f.size, 1, curvatureOf(t, p.Problem, f), f.size, v, 1, 0, want, 1)
+		s.Rows = 9
+		mean, square := make([]float64, f.size), make([]float64, f.size)
+		for seed := range uint64(seeds) {
+			f, product := begunWith(t, p.Problem, s, seed), make([]float64, f.size)
+			if err := f.product(t.Context(), f.curved, []int{0}, v, product); err != nil {
+				t.Fatal(err)
+			}
+			kernel.Axpy(1.0/seeds, product, mean)
+			kernel.Mul(product, product, product)
+			kernel.Axpy(1.0/seeds, product, square)
+			if seed < 3 {
+				fixture.Close(t, p.Name+" best weights", modeOf(t, f), mode, 1e-5)
+			}
+		}
+		for i, x := range mean {
+			scatter := math.Sqrt(max(0, square[i]-x*x) / seeds)
+			if math.Abs(x-want[i]) > 5*scatter+1e-9*math.Abs(want[i]) {
+				t.Errorf("%s, weight %d: %g ± %g, expected %g", p.Name, i, x, scatter, want[i])
+			}
+		}
+	}
+}
+
+// TestSubsetRoot: the root of a weighted Λ is a root of it.
+func TestSubsetRoot(t *testing.T) {
+	p := problems(t)[2]
+	f := begun(t, p.Problem, Settings{Samples: 1, PriorStd: 1, Rows: 9})
+	n := f.curved.N() * f.c
+	out, v, want := waves(n), waves(2 * n)[n:], make([]float64, n)
+	for c := range f.c {
+		at, e := -1, make([]float64, n)
+		r := f.root(f.curved, 0, out, func() float64 { at++; return map[bool]float64{true: 1}[at%f.c == c] })
+		for row := 0; row < n; row += f.c {
+			kernel.Axpy(kernel.Dot(r[row:row+f.c], v[row:row+f.c]), r[row:row+f.c], e[row:row+f.c])
+		}
+		kernel.Add(want, want, e)
+	}
+	fixture.Close(t, "Λ v", f.times(f.curved, 0, out, v), want, 1e-12)
+}
+
+// waves are n numbers.
+func waves(n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Cos(float64(i * i))
+	}
+	return v
+}
+
+// modeOf is the best weights of the linear model.
+func modeOf(t *testing.T, f *fitting) []float64 {
+	t.Helper()
+	w, err := f.bestWeights(t.Context(), make([]float64, f.size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}

@@ -124,6 +124,8 @@ const (
 
 // start draws what is random, and prepares the solver.
 func (f *fitting) start(ctx context.Context) error {
+	f.linear.tell = f.r.Tell("rows of a pass")
+	defer func() { f.linear.tell = nil }() // steps report themselves
 	err := f.choose(ctx)
 	if err != nil {
 		return err

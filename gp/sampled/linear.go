@@ -28,8 +28,9 @@ type linear struct {
 	limit   int64          // bytes of all programs
 	cost    graph.Cost     // of a pass of the kind both
 
-	planned  *pass      // of the kind both, not compiled yet
-	programs [4][]*pass // by kind, one for each thread
+	tell     func(rows, of int) // if not nil, it is called after each batch of a pass
+	planned  *pass              // of the kind both, not compiled yet
+	programs [4][]*pass         // by kind, one for each thread
 }
 
 // kind says what a pass over the rows computes.
@@ -167,6 +168,9 @@ func (l *linear) sweep(ctx context.Context, k kind, x *tensor.Dense, which []int
 			if err != nil {
 				return fmt.Errorf("sampled: rows from number %d: %w", w.first, err)
 			}
+		}
+		if n := x.Shape()[0]; l.tell != nil {
+			l.tell(min(w.first+l.size, n), n)
 		}
 	}
 	return nil

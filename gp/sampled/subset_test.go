@@ -5,8 +5,11 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/train"
 )
 
 // TestDrawn: over all u the weight of a row is 1 on average, the number of rows is the wanted one, and large rows have the weight 1.
@@ -111,4 +114,21 @@ func modeOf(t *testing.T, f *fitting) []float64 {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// TestTold: the passes before the first step report their rows, and then steps report themselves.
+func TestTold(t *testing.T) {
+	p, told := problems(t)[2].Problem, map[string]int{}
+	s := Settings{Samples: 2, EMSteps: 1, EMSamples: 2, Iterations: 3}
+	small.Fit(t, &s, p, gp.Run{OnProgress: func(q train.Progress) {
+		if q.Done == q.Total {
+			told[q.Unit]++
+		}
+		if q.Done > q.Total {
+			t.Errorf("%d of %d %s", q.Done, q.Total, q.Unit)
+		}
+	}})
+	if told["steps"] != 1 || told["rows of a pass"] != 2 {
+		t.Errorf("ends of %v", told)
+	}
 }

@@ -53,8 +53,8 @@ func (k curvature) root(s subset, first int, out []float64, epsilon func() float
 	})
 }
 
-// traces returns tr Λ_n, times the weight, = Σ_c w_c |e_c − m|² of rows.
-func (k curvature) traces(s subset, first int, out []float64) []float64 {
+// trace returns tr Λ_n = Σ_c w_c |e_c − m|², times the weight, of rows.
+func (k curvature) trace(s subset, first int, out []float64) []float64 {
 	var t []float64
 	k.each(s, first, out, func(_ int, w, m, _ []float64) {
 		sum := 0.0

@@ -142,11 +142,14 @@ func (f *fitting) choose(ctx context.Context) error {
 	if n := f.all.N(); n > f.summed() || n > sketchRows && f.s.Solver != solverSGD {
 		f.traces = make([]float64, n)
 		err := f.linear.sweep(ctx, plain, f.all.X, []int{0}, nil, nil, func(_, first int, out, _ []float64) []float64 {
-			copy(f.traces[first:], f.curvature.traces(f.all, first, out))
+			copy(f.traces[first:], f.trace(f.all, first, out))
 			return nil
 		})
 		if err != nil {
 			return err
+		}
+		if row, v := graph.FirstNonFinite(dense.Of(f.traces, n)); row >= 0 {
+			return fmt.Errorf("sampled: training row %d has the curvature %g", row, v)
 		}
 	}
 	f.curved = f.leading(f.traces, f.summed(), rand.New(rand.NewPCG(f.r.Seed, subsetStream)))

@@ -142,13 +142,14 @@ func (n *newton) residuals(f, y []float64) []float64 {
 	return out
 }
 
-// direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs. Rows
-// that stand for all make the sum where they make M; the gradient has all rows. It ends where the quadratic model falls little further (Nash and
-// Sofer 1990). The preconditioner is the preconditioner of M, which has other Λ_n where
-// Λ depends on the outputs; on MNIST this preconditioner still halves the iterations.
+// direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs. Where
+// some rows stand for all in M, some stand for all in H; the gradient g has all rows. It ends where
+// the quadratic model falls little further (Nash and Sofer 1990). The preconditioner is the
+// preconditioner of M, which has other Λ_n where Λ depends on the outputs; on MNIST this
+// preconditioner still halves the iterations.
 func (n *newton) direction(g []float64) ([]float64, error) {
 	d, r, p, y := make([]float64, n.size), slices.Clone(g), make([]float64, n.size), make([]float64, n.size)
-	rows, lambda, gain := n.leading(n.curvature.traces(n.all, 0, n.out), n.summed(), n.rng), n.numbers.Lambda, 0.0
+	rows, lambda, gain := n.leading(n.trace(n.all, 0, n.out), n.summed(), n.rng), n.numbers.Lambda, 0.0
 	out := rows.taken(n.out, n.c)
 	n.sketch.solve(p, r, lambda)
 	inner := kernel.Dot(r, p)

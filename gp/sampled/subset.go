@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 )
 
 // subset is rows that stand for all: the sum over them, each times its weight, estimates the sum
@@ -70,13 +69,16 @@ func drawn(t []float64, n int, u float64) (rows []int, weights []float64) {
 // bound is the b with Σ min(1, t/b) = n, for n below the number of sizes t.
 func bound(t []float64, n int) float64 {
 	t = slices.Sorted(slices.Values(t))
-	rest := kernel.Sum(t)
-	for k := range n {
-		largest := t[len(t)-1-k]
-		if b := rest / float64(n-k); largest <= b {
+	upTo, sum := make([]float64, len(t)), 0.0
+	for i, size := range t {
+		sum += size
+		upTo[i] = sum
+	}
+	for k := range n { // the largest k rows are above the bound
+		last := len(t) - 1 - k
+		if b := upTo[last] / float64(n-k); t[last] <= b {
 			return b
 		}
-		rest -= largest
 	}
 	return 0
 }

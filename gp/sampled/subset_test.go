@@ -43,8 +43,8 @@ func TestDrawn(t *testing.T) {
 	if rows, weights := drawn(make([]float64, 4), 2, 0.5); fmt.Sprint(rows, weights) != "[0] [0]" {
 		t.Errorf("without sizes: rows %v with weights %v", rows, weights)
 	}
-	if got := bound([]float64{3, 1, 2}, 2); got != 3 {
-		t.Errorf("a bound of %g, expected 3", got)
+	if got := bound([]float64{3, 1e-12, 1e20, 2e-12}, 3); got != 3e-12 {
+		t.Errorf("a bound of %g, expected 3e-12", got)
 	}
 }
 

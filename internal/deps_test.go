@@ -21,6 +21,7 @@ var level = map[string]int{
 	"internal/settings":            0,
 	"internal/registry":            0,
 	"internal/scratch":             0,
+	"internal/systematic":          0,
 	"internal/passes":              0,
 	"internal/raw":                 0,
 	"internal/dense":               0,

@@ -40,7 +40,7 @@ type Settings struct {
 	Tolerance  float64 `set:"tolerance" default:"0.02" above:"0" below:"1" help:"residual, relative to the right-hand side, at which conjugate gradients stop; relative error of the linear model's weights"`
 	Iterations int     `set:"iterations" auto:"100 with cg" min:"1" help:"most passes of conjugate gradients for each step and for the samples in the end"`
 
-	Rows int `set:"rows" auto:"all" min:"1" help:"about how many training rows stand for all in the curvature: the rows of uncertain outputs, and a random part of the others with larger weights"`
+	Rows int `set:"rows" auto:"all" min:"1" help:"number of training rows that stand for all in the curvature: the rows of uncertain outputs, and a random part of the others with larger weights"`
 	Rank int `set:"rank" auto:"128 with cg" min:"1" help:"number of random directions from which the preconditioner is made; at most all weights"`
 
 	Epochs       int     `set:"epochs" auto:"20 with sgd" min:"1" help:"passes of stochastic gradients for each step and for the samples in the end"`

@@ -1,7 +1,6 @@
 package sampled
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -11,42 +10,6 @@ import (
 	"github.com/go-valla/valla/internal/small"
 	"github.com/go-valla/valla/train"
 )
-
-// TestDrawn: over all u the weight of a row is 1 on average, the number of rows is the wanted one, and large rows have the weight 1.
-func TestDrawn(t *testing.T) {
-	sizes := []float64{0.3, 0, 8, 0.01, 0.5, 0.5, 2, 0.001, 0.2, 0.9, 30, 0.4}
-	const steps, n = 200_000, 5
-	mean, most, count := make([]float64, len(sizes)), make([]float64, len(sizes)), 0
-	for i := range steps {
-		rows, weights := drawn(sizes, n, (float64(i)+0.5)/steps)
-		for k, row := range rows {
-			mean[row] += weights[k] / steps
-			most[row] = max(most[row], weights[k])
-		}
-		count += len(rows)
-	}
-	if got := float64(count) / steps; math.Abs(got-n) > 1e-4 {
-		t.Errorf("%g rows, expected %d", got, n)
-	}
-	for row, size := range sizes {
-		want := 1.0
-		if size == 0 {
-			want = 0
-		}
-		if math.Abs(mean[row]-want) > most[row]/steps*2+1e-9 { // up to two of the u
-			t.Errorf("row %d of size %g: mean weight %g, expected %g", row, size, mean[row], want)
-		}
-	}
-	if most[2] != 1 || most[10] != 1 || most[6] != 1 {
-		t.Errorf("weights up to %g", most)
-	}
-	if rows, weights := drawn(make([]float64, 4), 2, 0.5); fmt.Sprint(rows, weights) != "[0] [0]" {
-		t.Errorf("without sizes: rows %v with weights %v", rows, weights)
-	}
-	if got := bound([]float64{3, 1e-12, 1e20, 2e-12}, 3); got != 3e-12 {
-		t.Errorf("a bound of %g, expected 3e-12", got)
-	}
-}
 
 // TestSubset: products with the curvature of rows that stand for all are products with M on average, and the best weights of the linear
 // model are the weights of all rows.

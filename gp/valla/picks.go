@@ -3,10 +3,12 @@ package valla
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/systematic"
 	"github.com/go-valla/valla/jacobian"
 )
 
@@ -67,49 +69,21 @@ func (n *natural) sizes(l *steps.DataTerm, mean, y []float64) ([]float64, error)
 // choose chooses K outputs of each example of the given sizes [b,C].
 func (p *picks) choose(sizes []float64, rng *rand.Rand) {
 	p.chosen, p.share = p.chosen[:0], p.share[:0]
-	pi := make([]float64, p.outputs)
-	for ; len(sizes) > 0; sizes = sizes[p.outputs:] {
-		inclusion(pi, sizes[:p.outputs], p.each)
-		at := rng.Float64() // systematic sampling: one output at every whole number of Σ π passed
-		sum, taken := 0.0, 0
-		for c, v := range pi {
-			sum += v
-			last := p.outputs-c <= p.each-taken // rounding of the sum
-			if taken < p.each && (sum > at+float64(taken) || last) {
-				p.chosen, p.share = append(p.chosen, c), append(p.share, v)
-				taken++
-			}
-		}
+	for all := range slices.Chunk(sizes, p.outputs) {
+		chosen, share := systematic.Sample(withEven(all), p.each, rng.Float64())
+		p.chosen, p.share = append(p.chosen, chosen...), append(p.share, share...)
 	}
 }
 
-// inclusion overwrites π by probabilities in proportion to sizes, none above 1, that sum to k.
-func inclusion(pi, sizes []float64, k int) {
-	total := kernel.Sum(sizes)
-	even := evenOutputs * total / float64(len(sizes))
+// withEven returns the sizes of an example's outputs with an even share beside them.
+func withEven(sizes []float64) []float64 {
+	even := evenOutputs * kernel.Sum(sizes) / float64(len(sizes))
 	if !(even > 0) {
 		even = 1 // all are 0
 	}
-	left, sum := float64(k), 0.0
-	for i, v := range sizes {
-		pi[i] = v + even
-		sum += pi[i]
-	}
-	certain := make([]bool, len(pi))
-	for again := true; again; {
-		again = false
-		for i, v := range pi {
-			if !certain[i] && v*left >= sum {
-				certain[i], again = true, true
-				left, sum = left-1, sum-v
-			}
-		}
-	}
-	for i := range pi {
-		if pi[i] *= left / sum; certain[i] {
-			pi[i] = 1
-		}
-	}
+	out := slices.Clone(sizes)
+	kernel.AddScalar(out, even, out)
+	return out
 }
 
 // seeds returns the vectors [b,K,C] that pick the chosen outputs' rows of a Jacobian.

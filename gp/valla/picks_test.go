@@ -9,35 +9,16 @@ import (
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"gorgonia.org/tensor"
-	"pgregory.net/rapid"
 )
 
-// TestInclusion: the probabilities sum to k, none exceeds 1, and those below 1 are in proportion to
-// what the outputs count, the even share included.
-func TestInclusion(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sizes := rapid.SliceOfN(rapid.Float64Range(0, 1), 2, 12).Draw(t, "sizes")
-		k := rapid.IntRange(1, len(sizes)-1).Draw(t, "k")
-		pi, sum, total := make([]float64, len(sizes)), 0.0, 0.0
-		inclusion(pi, sizes, k)
-		for i, v := range pi {
-			sum, total = sum+v, total+sizes[i]
-		}
-		if math.Abs(sum-float64(k)) > 1e-9 || slices.Max(pi) > 1 || slices.Min(pi) <= 0 {
-			t.Fatalf("sizes %v: probabilities %v, expected numbers up to 1 that sum to %d", sizes, pi, k)
-		}
-		even := evenOutputs * total / float64(len(sizes))
-		if even == 0 {
-			even = 1
-		}
-		for i := range pi {
-			for j := range pi {
-				if pi[i] < 1 && pi[j] < 1 && math.Abs(pi[i]*(sizes[j]+even)-pi[j]*(sizes[i]+even)) > 1e-9 {
-					t.Fatalf("sizes %v: probabilities %v are not in proportion", sizes, pi)
-				}
-			}
-		}
-	})
+// TestWithEven: every output has a size, and outputs without sizes have the same one.
+func TestWithEven(t *testing.T) {
+	if got, want := withEven([]float64{0, 3, 1, 0}), []float64{.05, 3.05, 1.05, .05}; !slices.Equal(got, want) {
+		t.Errorf("%v, expected %v", got, want)
+	}
+	if got := withEven(make([]float64, 3)); !slices.Equal(got, []float64{1, 1, 1}) {
+		t.Errorf("without sizes %v", got)
+	}
 }
 
 // evenly is a source whose Float64s go through n equal parts of [0,1), one after the other.
@@ -58,7 +39,7 @@ func TestPicksUnbiased(t *testing.T) {
 		for i := range sizes {
 			sizes[i], lambda[i] = math.Exp(3*rng.NormFloat64()), rng.NormFloat64()
 		}
-		sum, p := make([]float64, c), &picks{outputs: c, each: k}
+		least, sum, p := 1.0, make([]float64, c), &picks{outputs: c, each: k}
 		at := rand.New(&evenly{n: draws})
 		for range draws {
 			p.choose(sizes, at)
@@ -68,19 +49,14 @@ func TestPicksUnbiased(t *testing.T) {
 			for i, v := range p.weighted(lambda) {
 				sum[p.chosen[i]] += v / draws
 			}
+			least = min(least, slices.Min(p.share))
 		}
 		for i := range sum {
-			if least := minInclusion(sizes, k); math.Abs(sum[i]-lambda[i]) > 2*math.Abs(lambda[i])/least/draws {
+			if math.Abs(sum[i]-lambda[i]) > 2*math.Abs(lambda[i])/least/draws {
 				t.Errorf("K = %d: the mean of λ of output %d is %g, expected %g", k, i, sum[i], lambda[i])
 			}
 		}
 	}
-}
-
-func minInclusion(sizes []float64, k int) float64 {
-	pi := make([]float64, len(sizes))
-	inclusion(pi, sizes, k)
-	return slices.Min(pi)
 }
 
 // TestPicksSpread: outputs that are not chosen get the mean of those that are.

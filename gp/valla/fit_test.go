@@ -121,7 +121,7 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 // greedyLayer is a layer of one output at m of the inputs x, chosen greedily.
 func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *Layer {
 	t.Helper()
-	z, class, err := greedy(jacobian.NTK{Net: net}, x, nil, m, 0)
+	z, class, err := greedy(jacobian.NTK{Net: net}, x, 1, m, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

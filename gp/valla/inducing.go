@@ -34,8 +34,7 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 		return gp.KMeans(f.p, f.s.Inducing, false, kMeansInits[f.s.Init], rng)
 	}
 	candidates := gp.SampleRows(f.p.Train.X, f.candidates(), rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
-	class = dense.Cycle(candidates.Shape()[0], f.p.Outputs())
-	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)), f.r.Limit()/2)
+	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, f.p.Outputs(), min(f.s.Inducing, candidates.Shape()[0]), f.r.Limit()/2)
 }
 
 // greedy reports whether inducing inputs are chosen among the rows.
@@ -58,31 +57,37 @@ func (f *fitting) points() []int {
 	return dense.Cycle(min(f.s.Inducing, f.candidates()), f.p.Outputs())
 }
 
-// greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
-// class[n], or for output 0 if class is nil. Each time greedy takes the candidate with the
-// largest prior variance given the points chosen so far (Burt, Rasmussen and van der Wilk
-// 2020). This is a good start if the kernel varies on other scales than the distances between
-// inputs, on which k-means depends. greedy returns the chosen inputs [M,…] and their classes.
-// There are fewer than m if the remaining variance is only rounding. No variance at all is an error. Memory grows with N², so
-// that candidates should be drawn at random if N is large; the Jacobians take at most memory bytes beside it, or
-// as many as all at once take if memory is 0.
-func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int, memory int64) (z *tensor.Dense, chosen []int, err error) {
+// greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output n mod C of the C outputs.
+// Each time greedy takes the candidate with the largest prior variance given the points chosen so
+// far (Burt, Rasmussen and van der Wilk 2020). This is a good start if the kernel varies on other
+// scales than the distances between inputs, on which k-means depends. greedy returns the chosen
+// inputs [M,…] and their outputs. There are fewer than m if the remaining variance is only
+// rounding. No variance at all is an error. The Jacobians take at most memory bytes, or as many as
+// all at once take if memory is 0.
+func greedy(k jacobian.NTK, x *tensor.Dense, outputs, m int, memory int64) (z *tensor.Dense, class []int, err error) {
 	n := x.Shape()[0]
-	if class == nil {
-		class = make([]int, n)
-	}
 	if m < 1 || m > n {
 		return nil, nil, fmt.Errorf("valla: greedy choice of %d inducing points out of %d candidates", m, n)
 	}
-	gram, err := gramOf(k, x, class, memory)
+	var variances []float64
+	c, err := newColumns(k, x, outputs, memory)
+	if err == nil {
+		variances, err = c.variances(memory)
+	}
+	var picks []int
+	if err == nil {
+		picks, err = pivots(variances, c.column, m, leastVariance(x.Dtype()))
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
 	}
-	picks := pivots(n, gram, m, leastVariance(x.Dtype()))
 	if len(picks) == 0 {
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: the prior variance is 0 at all %d candidates, since the outputs do not depend on the uncertain weights", n)
 	}
-	return data.TakeRows(x, picks), pick(class, picks), nil
+	for _, row := range picks {
+		class = append(class, row%outputs)
+	}
+	return data.TakeRows(x, picks), class, nil
 }
 
 // leastVariance is the share of the largest variance below which a remaining variance is only rounding.
@@ -94,13 +99,10 @@ func leastVariance(dt tensor.Dtype) float64 {
 }
 
 // pivots returns the first m pivots, or as many as leave more than a share of the largest variance, of the pivoted
-// Cholesky factorisation of k [n,n].
-func pivots(n int, k []float64, m int, share float64) []int {
-	left := make([]float64, n) // variance given the points so far
-	for i := range left {
-		left[i] = k[i*n+i]
-	}
-	rounding := share * slices.Max(left)
+// Cholesky factorisation of a matrix [n,n] with the diagonal left, which pivots overwrites. Function column returns a column, given
+// what is left of the diagonal.
+func pivots(left []float64, column func(i int, left []float64) ([]float64, error), m int, share float64) ([]int, error) {
+	n, rounding := len(left), share*slices.Max(left)
 	var picks []int
 	columns, weights := make([]float64, m*n), make([]float64, m) // of the factor, as rows
 	for len(picks) < m {
@@ -113,8 +115,12 @@ func pivots(n int, k []float64, m int, share float64) []int {
 		if !(left[best] > rounding) {
 			break
 		}
+		k, err := column(best, left)
+		if err != nil {
+			return nil, err
+		}
 		col := columns[done*n : (done+1)*n]
-		copy(col, k[best*n:(best+1)*n])
+		copy(col, k)
 		for i := range done {
 			weights[i] = -columns[i*n+best]
 		}
@@ -126,13 +132,5 @@ func pivots(n int, k []float64, m int, share float64) []int {
 		left[best] = 0
 		picks = append(picks, best)
 	}
-	return picks
-}
-
-func pick(class, rows []int) []int {
-	out := make([]int, len(rows))
-	for i, r := range rows {
-		out[i] = class[r]
-	}
-	return out
+	return picks, nil
 }

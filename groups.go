@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -30,7 +31,7 @@ func (m *Model) divided(rows jury, o CalibrateOptions) (out calibrate.Division, 
 		least++
 	}
 	x := m.unscaled(rows.x, d)
-	if out.Groups, err = calibrate.FindGroups(o.Groups, inputs, x, d, least); err != nil {
+	if out.Groups, err = calibrate.FindGroups(o.Groups, inputs, m.coded(o.Groups), x, d, least); err != nil {
 		return out, settings.Errorf("groups: %w", err)
 	}
 	for row := range slices.Chunk(x, d) {
@@ -56,6 +57,12 @@ func (m *Model) inputsOf(column string) (out []int, err error) {
 		return nil, settings.Errorf("groups: %q is no column of the model, expected one of %q%s", column, m.Task.Inputs.Columns(), settings.Nearest(column, m.Task.Inputs.Columns()))
 	}
 	return out, nil
+}
+
+// coded reports whether a column of the data has become one input of codes for its categories.
+func (m *Model) coded(column string) bool {
+	e := m.Task.Inputs.Encoding
+	return e != nil && slices.ContainsFunc(e.Columns, func(c data.ColumnCode) bool { return c.Name == column && c.Kind == data.Codes })
 }
 
 // largestQuantile returns the largest quantile of all groups.

@@ -260,6 +260,52 @@ func TestGroupsOfCategories(t *testing.T) {
 	}
 }
 
+// TestGroupsOfCodes: a column of many categories, which is one input of codes, has a group for each category, and the small ones one together.
+func TestGroupsOfCodes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 2))
+	rows := func(n int) string {
+		text := "shop,a,y\n"
+		for i := range n {
+			a := rng.NormFloat64()
+			text += fmt.Sprintf("s%02d,%.6f,%.6f\n", i%25, a, a+0.1*rng.NormFloat64())
+		}
+		return text + "rare,0,0\nrare,1,1\n"
+	}
+	table := func(n int) *data.Table {
+		path := filepath.Join(t.TempDir(), "t.csv")
+		if err := os.WriteFile(path, []byte(rows(n)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := data.ReadTable(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	set, err := Encode(table(500), data.ColumnOptions{Targets: []string{"y"}}, quickTrain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Train(t.Context(), set, quickTrain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := m.Set(table(2500), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = m.Calibrate(t.Context(), held, CalibrateOptions{Method: CalibrateConformal, Groups: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	sizes := m.Calibration.Conformal.Groups.Sizes
+	if len(sizes) != 25 || slices.Min(sizes) != 100 || slices.Max(sizes) != 102 {
+		t.Errorf("groups of the sizes %v, expected 24 of 100 rows, and one of 102 with the two rare rows", sizes)
+	}
+	if fact := m.History[len(m.History)-1].Facts[0]; fact.Name != "groups" || fact.Value != 25 {
+		t.Errorf("fact %+v", fact)
+	}
+}
+
 // moved draws tables of a model whose noise grows with a, and whose mean a network of one unit misses, for inputs around a centre.
 func moved(centre, wide float64) func(n int, seed uint64) *data.Set {
 	return func(n int, seed uint64) *data.Set {

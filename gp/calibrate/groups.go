@@ -21,12 +21,15 @@ type Groups struct {
 const mostGroups = 10
 
 // FindGroups divides n rows with d inputs x [n,d] by the inputs of a column into groups of at least least rows. The values of a
-// column with few values have groups of their own. Other columns of numbers have up to ten groups of nearly the same size.
+// column with few values, and the categories of a column that is one input of codes, have groups of their own. Other columns of numbers have up to ten groups of nearly the same size.
 // Categories with fewer rows are one group together. It is an error if there are not two groups.
-func FindGroups(name string, inputs []int, x []float64, d, least int) (*Groups, error) {
+func FindGroups(name string, inputs []int, codes bool, x []float64, d, least int) (*Groups, error) {
 	g := &Groups{Name: name, Inputs: inputs}
 	n := len(x) / d
-	if len(inputs) == 1 {
+	switch {
+	case codes:
+		g.Edges = edges(column(x, d, inputs[0]), n, 1)
+	case len(inputs) == 1:
 		g.Edges = edges(column(x, d, inputs[0]), min(mostGroups, n/max(1, least)), least)
 	}
 	bins := len(g.Edges) + 1

@@ -22,7 +22,7 @@ func TestFindGroups(t *testing.T) {
 		inputs []int
 		groups int
 	}{{[]int{0}, 10}, {[]int{1}, 3}, {[]int{2, 3, 4}, 3}} {
-		g, err := calibrate.FindGroups("c", c.inputs, x, 5, 60)
+		g, err := calibrate.FindGroups("c", c.inputs, false, x, 5, 60)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,10 +40,10 @@ func TestFindGroups(t *testing.T) {
 			t.Error("wrong groups have no error")
 		}
 	}
-	if g, err := calibrate.FindGroups("c", []int{2, 3, 4}, x, 5, 200); err != nil || len(g.Sizes) != 2 {
+	if g, err := calibrate.FindGroups("c", []int{2, 3, 4}, false, x, 5, 200); err != nil || len(g.Sizes) != 2 {
 		t.Errorf("groups %+v with a rare category, error %v", g, err)
 	}
-	if _, err := calibrate.FindGroups("c", []int{0}, x, 5, 600); err == nil {
+	if _, err := calibrate.FindGroups("c", []int{0}, false, x, 5, 600); err == nil {
 		t.Error("one group has no error")
 	}
 }
@@ -55,7 +55,7 @@ func TestQuantileIn(t *testing.T) {
 	for range 400 {
 		x, zero, one, y = append(x, float64(rng.IntN(2))), append(zero, 0), append(one, 1), append(y, rng.NormFloat64())
 	}
-	g, err := calibrate.FindGroups("c", []int{0}, x, 1, 50)
+	g, err := calibrate.FindGroups("c", []int{0}, false, x, 1, 50)
 	if err != nil {
 		t.Fatal(err)
 	}

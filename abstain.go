@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -22,7 +23,7 @@ func (m *Model) abstaining(ctx context.Context, rows jury, o CalibrateOptions) (
 	if err != nil {
 		return nil, nil, err
 	}
-	wrong, err := mistakes(p, graph.Floats(rows.y), o)
+	wrong, err := mistakes(p, graph.Floats(rows.y), m.Likelihood().Kind(), o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,7 +86,7 @@ func chooseAbstain(p *Prediction, wrong []bool, o CalibrateOptions) (*calibrate.
 		if !ok || best != nil && best.Accepted >= accepted {
 			continue
 		}
-		best = &calibrate.Abstain{By: by, Most: most, Risk: o.Risk, Confidence: o.Confidence, Tolerance: o.Tolerance, Rows: len(wrong), Accepted: accepted}
+		best = &calibrate.Abstain{By: by, Most: most, Link: string(p.Link), Risk: o.Risk, Confidence: o.Confidence, Tolerance: o.Tolerance, Rows: len(wrong), Accepted: accepted}
 		if by == calibrate.ByWidth {
 			best.Level = o.Level
 		}
@@ -99,7 +100,7 @@ func chooseAbstain(p *Prediction, wrong []bool, o CalibrateOptions) (*calibrate.
 
 // mistakes returns which rows are wrong: another class than the most probable one, or a number too far from its mean or
 // outside its interval.
-func mistakes(p *Prediction, y []float64, o CalibrateOptions) ([]bool, error) {
+func mistakes(p *Prediction, y []float64, kind likelihood.Kind, o CalibrateOptions) ([]bool, error) {
 	wrong := make([]bool, p.N())
 	if p.Classes != nil {
 		if o.Tolerance > 0 {
@@ -112,6 +113,9 @@ func mistakes(p *Prediction, y []float64, o CalibrateOptions) ([]bool, error) {
 	}
 	if len(y) != len(p.Mean) {
 		return nil, settings.Errorf("rows that need a look need targets of one number")
+	}
+	if o.Tolerance == 0 && (kind == likelihood.Binary || kind == likelihood.Ordered) {
+		return nil, settings.Errorf("%s targets: an interval of labels is hardly ever wrong, so that it shows no risk; expected numbers, or a model of classes (valla train --classes)", kind)
 	}
 	t := len(p.Targets)
 	lower, upper, err := p.Interval(o.Level)

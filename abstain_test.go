@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/figure"
 )
 
@@ -30,6 +31,16 @@ func asking(t *testing.T, rows func(n int, seed uint64) *data.Set, o CalibrateOp
 		t.Fatal(err)
 	}
 	return m, rows(300, 3)
+}
+
+// TestAbstainLink: a rule that was chosen with one link is refused with another.
+func TestAbstainLink(t *testing.T) {
+	m, set := asking(t, thirds, CalibrateOptions{Risk: 0.1, By: calibrate.ByProbability, PredictOptions: PredictOptions{Link: MonteCarlo}})
+	_, err := m.Predict(t.Context(), set.X, PredictOptions{})
+	oneLine(t, err, `the link is "probit", but the rule for rows that need a look was chosen with "mc"`)
+	if _, err = m.Predict(t.Context(), set.X, PredictOptions{Link: MonteCarlo}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestAbstain: the rule comes back from a file, in a Predictor and in an export; marked rows are those that break it, and a rule
@@ -133,7 +144,7 @@ func TestAbstainRisk(t *testing.T) {
 		const pool, chosen = 20_000, 1000
 		set := c.rows(pool, 9)
 		p := predict(t, m, set.X)
-		wrong, err := mistakes(p, set.Y.Float64s(), c.o)
+		wrong, err := mistakes(p, set.Y.Float64s(), m.Likelihood().Kind(), c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,5 +234,9 @@ func TestAbstainErrors(t *testing.T) {
 		o.Method = CalibrateAbstain
 		_, err := m.Calibrate(t.Context(), wave(50, 7), o)
 		oneLine(t, err, want)
+	}
+	for _, kind := range []likelihood.Kind{likelihood.Binary, likelihood.Ordered} {
+		_, err := mistakes(&Prediction{Mean: []float64{0.5}, Targets: []string{"y"}}, []float64{1}, kind, CalibrateOptions{Level: 0.95})
+		oneLine(t, err, "hardly ever wrong")
 	}
 }

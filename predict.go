@@ -154,6 +154,9 @@ func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Pr
 	}
 	if p.Abstain == nil {
 		p.Abstain = m.Calibration.Abstain
+		if a := p.Abstain; a != nil && a.Link != "" && a.Link != string(p.Link) {
+			return settings.Errorf("the link is %q, but the rule for rows that need a look was chosen with %q: expected the same", p.Link, a.Link)
+		}
 	}
 	p.Conformal = m.Calibration.Conformal
 	if c := p.Conformal; c != nil && c.Link != string(p.Link) {

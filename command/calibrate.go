@@ -130,7 +130,7 @@ func (c *calibrateCommand) checkFlags(cmd *cobra.Command) error {
 }
 
 func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cmp.Or(checkOut(cmd, "out", args, "model"), c.checkFlags(cmd)); err != nil {
+	if err := cmp.Or(settings.Complete(c), checkOut(cmd, "out", args, "model"), c.checkFlags(cmd)); err != nil {
 		return err
 	}
 	m, rows, err := c.open(cmd.Context(), args[0], true)
@@ -149,8 +149,11 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if !cmd.Flags().Changed("sets") {
+		c.Sets = "" // a regression has none
+	}
 	d := c.drawer(cmd)
-	o := valla.CalibrateOptions{Like: like, Method: c.Method, Sets: c.Sets, Groups: c.Groups, Level: cmp.Or(c.Level, 0.95), Law: strings.TrimPrefix(c.Law, "auto"),
+	o := valla.CalibrateOptions{Like: like, Method: c.Method, Sets: c.Sets, Groups: c.Groups, Level: c.Level, Law: strings.TrimPrefix(c.Law, "auto"),
 		Risk: c.Risk, Confidence: c.Confidence, Tolerance: c.Tolerance, By: strings.TrimPrefix(c.By, "auto"), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	d.close()

@@ -178,6 +178,7 @@ func TestAbstainCommand(t *testing.T) {
 	fails(t, dir, 2, "expected one such as unfamiliar<=0.99", "predict", "test.csv", "--model", "m.valla", "--abstain", "speed<=1")
 	fails(t, dir, 2, "probability for classes", "predict", "test.csv", "--model", "m.valla", "--abstain", "probability>=0.5")
 	fails(t, dir, 2, "the rule unfamiliar needs a posterior", "predict", "test.csv", "--model", "map.valla", "--abstain", "unfamiliar<=0.5")
+	fails(t, dir, 2, "can be shown to have at most 5 % wrong", "calibrate", "test.csv", "--model", "m.valla", "--method", "abstain", "--out", "a.valla")
 	fails(t, dir, 2, "can be shown to have at most 0.1 % wrong", "calibrate", "test.csv", "--model", "m.valla", "--method", "abstain", "--risk", "0.001", "--out", "a.valla")
 }
 

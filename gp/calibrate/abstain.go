@@ -24,6 +24,7 @@ type Abstain struct {
 	By    string  `json:"by"`              // kind of the doubt
 	Level float64 `json:"level,omitempty"` // probability of the intervals of ByWidth
 	Most  float64 `json:"most"`            // largest doubt of a row that needs no look
+	Link  string  `json:"link,omitempty"`  // link of the class probabilities that have chosen; "" in a rule that was given
 
 	// The following fields say how [ControlRisk] has chosen the rule. They are 0 in a rule that was given.
 	Risk       float64 `json:"risk,omitempty"`       // largest share of wrong predictions among the accepted rows

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/internal/dense"
 )
@@ -32,7 +33,7 @@ func (r *Rows) columns(all []Drifted, named []Finding, weights []Weight) ([]Find
 			continue
 		}
 		f := v.finding()
-		if w := slices.IndexFunc(weights, func(w Weight) bool { return w.Name == v.Name }); w >= 0 && weights[w].Center < leastUse {
+		if w := slices.IndexFunc(weights, func(w Weight) bool { return w.Name == v.Name }); w >= 0 && weights[w].Center < leastUse && f.Kind != Constant { // to exchange equal values tells nothing
 			f.Text, f.idle = f.Text+" The predictions hardly depend on it.", true
 		}
 		out = append(out, f)
@@ -141,9 +142,19 @@ func (r *Rows) exchanged(moved []Drifted) ([]string, error) {
 	return r.repaired()
 }
 
-// traded reports whether two columns look like each other in the training; true if the training is not known.
+// traded reports whether two columns look like each other in the training; true if the training is not known. Inputs of one
+// column of the data have not changed places.
 func (r *Rows) traded(a, b int) bool {
+	if origin(r.Names[a]) == origin(r.Names[b]) {
+		return false
+	}
 	return r.Train == nil || r.like(a, b) && r.like(b, a)
+}
+
+// origin is the name of the column of the data from which an input comes: see data.Encoding.
+func origin(name string) string {
+	name, _, _ = strings.Cut(name, "=")
+	return strings.TrimSuffix(strings.TrimSuffix(name, " other"), " missing")
 }
 
 // like reports whether the values of column a have the distribution of column b in the training.

@@ -139,6 +139,19 @@ func TestPlanted(t *testing.T) {
 			if f.Kind != p.kind || strings.Join(f.Columns, " ") != p.columns || f.Text == "" || f.Follows {
 				t.Errorf("%s, seed %d: found %+v", p.name, seed, out.Findings)
 			}
+			if f.Kind == Constant && strings.Contains(f.Text, "hardly depend") {
+				t.Errorf("equal values cannot tell whether predictions depend on them: %s", f.Text)
+			}
+		}
+	}
+}
+
+// TestTraded: inputs that come from one column of the data have not changed places.
+func TestTraded(t *testing.T) {
+	r := &Rows{Names: []string{"city=Bonn", "city=New York", "city other", "a", "a missing", "cities"}}
+	for pair, want := range map[[2]int]bool{{0, 1}: false, {0, 2}: false, {3, 4}: false, {0, 3}: true, {2, 5}: true} {
+		if got := r.traded(pair[0], pair[1]); got != want {
+			t.Errorf("%s and %s: %t", r.Names[pair[0]], r.Names[pair[1]], got)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func tails(z []float64) Finding {
 		return Finding{}
 	}
 	return Finding{Kind: Tails, Remedy: "A law with heavy tails: valla fit --law student-t, or valla calibrate --method law.",
-		Text: fmt.Sprintf("The tails are heavier than predicted: one row in a hundred is more than %.1f times the predicted distance away, where the middle of the rows is at %.2f times.", at*by/edge, by)}
+		Text: fmt.Sprintf("The tails are heavier than predicted: half of the rows are %.2f times as far away as predicted, and one row in a hundred is more than %.1f times as far.", by, at*by/edge)}
 }
 
 // rare reports whether k or more of n rows are too many for chance, where each has the probability p.

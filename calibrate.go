@@ -270,6 +270,9 @@ func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if m.Laws != nil {
+		return calibrate.DeviationOf(p.NLLWith(graph.Floats(rows.y)))
+	}
 	return calibrate.Deviation(p.Additive(graph.Floats(rows.y)))
 }
 
@@ -370,6 +373,10 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 // class in usual sets.
 func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 	var out []gp.Fact
+	worst := ""
+	if c.Groups != nil {
+		out, worst = append(out, gp.Fact{Name: "groups", Value: float64(len(c.Groups.Sizes))}), ", in the worst group"
+	}
 	for t, target := range p.Targets {
 		for _, level := range []float64{0.9, intervalLevel} {
 			q, err := largestQuantile(c, t, level)
@@ -387,7 +394,7 @@ func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 			case len(p.Targets) > 1:
 				name += " of " + target
 			}
-			out = append(out, gp.Fact{Name: name, Value: q})
+			out = append(out, gp.Fact{Name: name + worst, Value: q})
 		}
 	}
 	return out
@@ -422,6 +429,9 @@ func (m *Model) Uncalibrated() *Model {
 	return c
 }
 
+// Calibrated reports whether the model has a calibration, or laws of residuals that [CalibrateLaw] has fitted.
+func (m *Model) Calibrated() bool { return m.Calibration != nil || m.lawful() >= 0 }
+
 // lawful returns the index of the first calibration in the history that has fitted the laws of the model; −1 if none has.
 func (m *Model) lawful() int {
 	return slices.IndexFunc(m.History, func(e Event) bool { return e.Action == ActionCalibrate && e.Method == CalibrateLaw })
@@ -429,7 +439,7 @@ func (m *Model) lawful() int {
 
 // dropNotes returns a note if the model has a calibration, which a new posterior ends.
 func (m *Model) dropNotes() []string {
-	if m.Calibration == nil && m.lawful() < 0 {
+	if !m.Calibrated() {
 		return nil
 	}
 	return []string{"The calibration was made for the predictions before and was dropped: calibrate again, with rows that are not among the new rows."}

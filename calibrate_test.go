@@ -44,12 +44,16 @@ func TestCalibrateTemperature(t *testing.T) {
 	posterior := FitOptions{Settings: &laplace.Settings{Hyper: "fixed", PriorStd: 0.7}, Validation: new(0.0)}
 	classes := newTestClasses(t, tensor.Float64, 3)
 	held := wave(60, 9)
+	_, lawful := heavyModels(t, heavy(2000, 1))
 	for name, m := range map[string]*Model{
-		"MAP": newTestModel(t, tensor.Float64, 0, 4), "VaLLA": newTestModel(t, tensor.Float64, 3, 4),
+		"a law of the residuals": lawful,
+		"MAP":                    newTestModel(t, tensor.Float64, 0, 4), "VaLLA": newTestModel(t, tensor.Float64, 3, 4),
 		"classes": classes, "classes, LLA": fit(t, classes, thirds(60, 3), posterior), "classes, float32": newTestClasses(t, tensor.Float32, 3),
 	} {
 		rows := held
-		if predict(t, m, held.X).Classes != nil {
+		if m == lawful {
+			rows = heavy(60, 9)
+		} else if predict(t, m, held.X).Classes != nil {
 			rows = thirds(60, 9)
 		}
 		nll := func(m *Model) float64 {

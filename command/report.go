@@ -164,7 +164,11 @@ func decided(page *assess.Page) error {
 	case assess.Fails:
 		return decision{named(assess.Fails) + ": fails", codeFails}
 	case assess.CannotTell:
-		return decision{named(assess.CannotTell) + ": cannot tell, more rows would", codeCannotTell}
+		text := ": cannot tell"
+		if slices.ContainsFunc(page.Judged, func(j assess.Judged) bool { return j.Verdict == assess.CannotTell && j.Value != nil }) {
+			text += ", more rows would"
+		}
+		return decision{named(assess.CannotTell) + text, codeCannotTell}
 	}
 	return nil
 }

@@ -68,7 +68,18 @@ func temperatureNLL(mean, variance []float64, labels []int, temperature float64)
 	return sum / float64(len(labels))
 }
 
-// Deviation returns the factor of all standard deviations that minimises the negative log-likelihood of a regression:
+// DeviationOf returns the factor of all standard deviations, from 0.01 to 100, with the smallest negative log-likelihood nll.
+// The error is an [ErrEdge] if none of these is best.
+func DeviationOf(nll func(factor float64) float64) (float64, error) {
+	t, below, above := lowest(func(log float64) float64 { return nll(math.Exp(log)) })
+	if below || above {
+		return 0, fmt.Errorf("%w: no factor of the standard deviations from %g to %g is best: are these rows predicted exactly?", ErrEdge, float64(least), float64(most))
+	}
+	return t, nil
+}
+
+// Deviation returns the factor of all standard deviations that minimises the negative log-likelihood of a regression
+// with Gaussian predictions:
 // the root of the mean of (y − μ)²/v over the rows and targets, for means μ, variances v and targets y, [n,T] each. The
 // error is an [ErrEdge] if this is 0 or infinite.
 func Deviation(mean, variance, y []float64) (float64, error) {

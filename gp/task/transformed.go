@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -193,6 +194,20 @@ func (p *Prediction) Additive(y []float64) (mean, variance, additive []float64) 
 		additive[i] = p.spread.transform(i).Apply(v)
 	}
 	return in.Mean, in.Variance, additive
+}
+
+// NLLWith returns the negative log-likelihood of the targets y [N,T] of a regression, as a function of a factor of all
+// standard deviations, the noise included: the mean over rows and targets, up to a term that does not depend on the factor.
+func (p *Prediction) NLLWith(y []float64) func(factor float64) float64 {
+	mean, _, additive := p.Additive(y)
+	in := cmp.Or(p.spread.under, p)
+	return func(factor float64) float64 {
+		sum := 0.0
+		for i, v := range additive {
+			sum += in.nll(i, []float64{mean[i] + (v-mean[i])/factor})
+		}
+		return sum/float64(len(y)) + math.Log(factor)
+	}
 }
 
 // transformedNLL is nll of transformed targets.

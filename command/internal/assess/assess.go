@@ -161,12 +161,12 @@ func familiar(m *valla.Model, set *data.Set) []string {
 
 // summarize adds sentences about whether the error bars help, and whether they hold.
 func (p *Page) summarize(s subject, network candidate) error {
-	if s.m.Posterior != nil || s.m.Calibration != nil {
+	if s.m.Posterior != nil || s.m.Calibrated() {
 		before, err := s.m.Task.NLLs(network.p, s.set.Y)
 		if err != nil {
 			return err
 		}
-		p.Summary = append(p.Summary, compare(s.nlls, before, s.is.Name))
+		p.Summary = append(p.Summary, compare(s.nlls, before, s.is.Name, network.Name))
 	}
 	var off coverage.Check
 	if err := off.Add(s.is.p, s.is.y); err != nil {
@@ -197,9 +197,9 @@ func (p *Page) summarize(s subject, network candidate) error {
 }
 
 // compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
-// the NLLs of the same rows, and name is the name of the model.
-func compare(model, network []float64, name string) string {
-	means := fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone.", kernel.Mean(model), name, kernel.Mean(network))
+// the NLLs of the same rows, and name and alone are the names of the models.
+func compare(model, network []float64, name, alone string) string {
+	means := fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone, %s.", kernel.Mean(model), name, kernel.Mean(network), alone)
 	if len(model) < 2 { // one row has no standard error
 		return means
 	}

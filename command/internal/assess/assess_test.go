@@ -276,6 +276,24 @@ func TestInside(t *testing.T) {
 	pageOf(t, m, sample(80, 5, []string{"y"}, 0), Options{Level: 0.9})
 }
 
+// TestLawOfCalibration: a law that a calibration has fitted is in the model that the page judges, beside the model before it.
+func TestLawOfCalibration(t *testing.T) {
+	m := model(t, []string{"y"}, 0)
+	c, err := m.Calibrate(t.Context(), sample(300, 7, []string{"y"}, 0), valla.CalibrateOptions{Method: valla.CalibrateLaw, Law: "student-t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := Models(c)
+	if len(all) < 3 || all[len(all)-1] != c || all[len(all)-2].Laws != nil {
+		t.Fatalf("models %v", all)
+	}
+	set := sample(101, 2, []string{"y"}, 0)
+	p, _ := pageOf(t, c, set, Options{Level: 0.9})
+	if got := names(p.Scores); !slices.Contains(got, c.String()) || c.String() == m.String() {
+		t.Errorf("rows %q, expected %q among them", got, c)
+	}
+}
+
 // What a fit found is said as it is.
 func TestCompare(t *testing.T) {
 	flat := []float64{1, 1, 1, 1}
@@ -285,11 +303,11 @@ func TestCompare(t *testing.T) {
 		"the error bars are worse": {1.5, 1.4, 1.5, 1.4},
 		"next to nothing":          {1.0001, 1.0001, 1.0001, 1.0001},
 	} {
-		if got := compare(model, flat, "M"); !strings.Contains(got, want) {
+		if got := compare(model, flat, "M", "MAP"); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", model, got)
 		}
 	}
-	if got := compare([]float64{0.5}, flat[:1], "M"); strings.Contains(got, "±") {
+	if got := compare([]float64{0.5}, flat[:1], "M", "MAP"); strings.Contains(got, "±") {
 		t.Errorf("one row has a standard error: %s", got)
 	}
 }

@@ -42,7 +42,7 @@ func Models(m *valla.Model) (all []*valla.Model, network int) {
 	if m.Posterior != nil {
 		all = append(all, m.Uncalibrated())
 	}
-	if m.Calibration != nil {
+	if m.Calibrated() {
 		all = append(all, m)
 	}
 	return all, network
@@ -58,7 +58,7 @@ const leastToCross = 20
 func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
 	models, network := Models(m)
 	base := slices.Clone(models) // models without a law of the network alone and without a calibration
-	if m.Calibration != nil {
+	if m.Calibrated() {
 		base = base[:len(base)-1]
 	}
 	base = slices.Delete(base, 1, 1+network)

@@ -207,7 +207,7 @@ func (s subject) worstSlice(level float64, found *audit.Result) (audit.Measure, 
 
 // against returns how much larger the mean NLL is than with the network alone, as it is or with the best temperature.
 func (s subject) against(than string) (audit.Measure, string, error) {
-	other, name := s.all[0], "with the network alone"
+	other, name := s.all[0], "with the network as it is, "+s.all[0].Name
 	if than == "scalar" {
 		at := slices.IndexFunc(s.all, func(c candidate) bool { return c.order != nil })
 		if at < 0 {

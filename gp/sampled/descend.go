@@ -2,6 +2,7 @@ package sampled
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/data"
@@ -15,6 +16,9 @@ const (
 	lastRate  = 1.0 / 330 // of the linear schedule, over the first fallShare of the steps
 	fallShare = 0.95
 )
+
+// diverged is how many times as large as at the start a loss is no noise of mini-batches.
+const diverged = 100
 
 // newBatches prepares stochastic gradients for n samples.
 func (f *fitting) newBatches(n int) error {
@@ -44,6 +48,12 @@ func (f *fitting) descend(ctx context.Context, samples, k int) (float64, error) 
 		return 0, err
 	}
 	loss := f.gradient(g, samples, float64(len(rows)))
+	if k == 0 {
+		f.numbers.Start = loss
+	}
+	if !(loss <= diverged*f.numbers.Start) {
+		return 0, fmt.Errorf("stochastic gradients diverge: the loss has grown from %.3g to %.3g in %d steps: expected a learning-rate below %g, or the solver cg", f.numbers.Start, loss, k, f.s.LearningRate)
+	}
 	f.bound(g)
 	zeta, velocity, average := f.zeta[:len(g)], f.residual[:len(g)], f.direction[:len(g)]
 	kernel.Scale(velocity, momentum, velocity)

@@ -74,6 +74,7 @@ type fitting struct {
 type numbers struct {
 	Lambda  float64   `json:"lambda"`  // the prior precision λ
 	Inner   []float64 `json:"inner"`   // r·P⁻¹r of each sample
+	Start   float64   `json:"start"`   // the loss at the start of the last solve by stochastic gradients
 	Gamma   float64   `json:"gamma"`   // of the last maximisation
 	Passes  float64   `json:"passes"`  // over the data, of one sample each
 	Lambdas []float64 `json:"lambdas"` // before the first maximisation and after each
@@ -294,8 +295,8 @@ func (f *fitting) describe(r *gp.Record) {
 		return
 	}
 	worst := slices.Max(f.errors(dense.Indices(f.s.Samples)))
-	r.Facts = append(r.Facts, gp.Fact{Name: "largest relative residual", Value: worst})
+	r.Facts = append(r.Facts, gp.Fact{Name: "largest error of a sample, in standard deviations", Value: worst})
 	if worst > f.s.Tolerance {
-		r.Notes = append(r.Notes, fmt.Sprintf("Conjugate gradients ended after %d iterations with the relative residual %.2g, above the tolerance %g.", f.s.Iterations, worst, f.s.Tolerance))
+		r.Notes = append(r.Notes, fmt.Sprintf("Conjugate gradients ended after %d iterations with an error of %.2g standard deviations of a sample, above the tolerance %g.", f.s.Iterations, worst, f.s.Tolerance))
 	}
 }

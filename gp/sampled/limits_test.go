@@ -194,11 +194,10 @@ func TestSketch(t *testing.T) {
 	p := problems(t)[2].Problem
 	count := func(f *fitting) int {
 		for k := range 200 {
-			if slices.Max(f.errors(dense.Indices(2))) <= f.s.Tolerance {
-				return k
-			}
-			if _, err := f.conjugate(t.Context(), 2, k); err != nil {
+			if worst, err := f.conjugate(t.Context(), 2, k); err != nil {
 				t.Fatal(err)
+			} else if worst <= f.s.Tolerance {
+				return k
 			}
 		}
 		return 200
@@ -212,6 +211,36 @@ func TestSketch(t *testing.T) {
 	plain.sketch = nil
 	if n, most := count(sketched), count(plain); n >= most {
 		t.Errorf("%d iterations with a sketch, %d without", n, most)
+	}
+}
+
+// TestErrors: the error of samples is bounded at each iteration, also where the prior variance is much larger than what the data leave.
+func TestErrors(t *testing.T) {
+	for _, p := range problems(t)[:3] {
+		for _, std := range []float64{0.1, 1, 100} {
+			s := Settings{Samples: 2, PriorStd: std, Tolerance: 1e-9, Iterations: 400}
+			exact, f := begun(t, p.Problem, s), begun(t, p.Problem, s)
+			exact.solve(t)
+			m := curvatureOf(t, p.Problem, f)
+			for i := range f.size {
+				m[i*f.size+i] += f.numbers.Lambda
+			}
+			e, product := make([]float64, f.size), make([]float64, f.size)
+			for k := range 30 {
+				if _, err := f.conjugate(t.Context(), 2, k); err != nil {
+					t.Fatal(err)
+				}
+				bounds := f.errors([]int{0, 1})
+				for i := range 2 {
+					copy(e, f.row(f.zeta, i))
+					kernel.Axpy(-1, f.row(exact.zeta, i), e)
+					kernel.Gemm(false, false, f.size, 1, f.size, 1, m, f.size, e, 1, 0, product, 1)
+					if got := math.Sqrt(kernel.Dot(e, product) / max(1, f.determined(i))); got > 1.1*bounds[i]+1e-8 {
+						t.Errorf("%s, prior std %g, iteration %d: an error of %g, the bound is %g", p.Name, std, k, got, bounds[i])
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -390,6 +419,14 @@ func TestSettingsErrors(t *testing.T) {
 		if _, err := c.s.Fit(t.Context(), c.p, gp.Run{}); !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), say) {
 			t.Errorf("%+v: error %v, expected %q", c.s, err, say)
 		}
+	}
+}
+
+// TestDiverges: a learning rate that is too large is an error, not a posterior of huge variances.
+func TestDiverges(t *testing.T) {
+	s := Settings{Samples: 2, PriorStd: 10, NoiseStd: 0.05, Solver: solverSGD, LearningRate: 2, BatchSize: 8, Epochs: 40}
+	if _, err := s.Fit(t.Context(), problems(t)[0].Problem, gp.Run{}); err == nil || !strings.Contains(err.Error(), "expected a learning-rate below 2, or the solver cg") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -39,20 +39,18 @@ func (f *fitting) mostLambda() float64 {
 // scatter 1/Λ of the targets.
 const mostPrior = 1e6
 
-// effective is the mean of ζᵀMζ. Conjugate gradients have Mζ = b − λζ − r at no cost.
+// effective is the mean of ζᵀMζ.
 func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {
-	m := make([]float64, samples*f.size)
 	if f.s.Solver == solverSGD {
+		m := make([]float64, samples*f.size)
 		err := f.product(ctx, f.all, dense.Indices(samples), f.zeta, m)
 		return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), err
 	}
+	sum := 0.0
 	for s := range samples {
-		row := f.row(m, s)
-		f.target(row, s, f.numbers.Lambda)
-		kernel.Axpy(-f.numbers.Lambda, f.row(f.zeta, s), row)
-		kernel.Axpy(-1, f.row(f.residual, s), row)
+		sum += f.determined(s)
 	}
-	return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), nil
+	return sum / float64(samples), nil
 }
 
 const (

@@ -37,7 +37,7 @@ type Settings struct {
 	EMPriorStd float64 `set:"em-prior-std" auto:"0.0316, the precision 1000, with em-steps" above:"0" help:"prior standard deviation from which they start"`
 
 	Solver     string  `set:"solver" choice:"cg sgd" help:"how samples are found: by conjugate gradients with a Nyström preconditioner, or by stochastic gradients with momentum 0.9 as published"`
-	Tolerance  float64 `set:"tolerance" default:"0.02" above:"0" below:"1" help:"residual, relative to the right-hand side, at which conjugate gradients stop; relative error of the linear model's weights"`
+	Tolerance  float64 `set:"tolerance" default:"0.1" above:"0" below:"1" help:"error of samples, in standard deviations of the posterior, at which conjugate gradients stop; relative error of the linear model's weights"`
 	Iterations int     `set:"iterations" auto:"100 with cg" min:"1" help:"most passes of conjugate gradients for each step and for the samples in the end"`
 
 	Rows int `set:"rows" auto:"all" min:"1" help:"number of training rows that stand for all in the curvature: the rows of uncertain outputs, and a random part of the others with larger weights"`

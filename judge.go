@@ -88,9 +88,12 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 }
 
 // hasPseudoRows reports whether pseudo-rows of the inputs can be made: the inputs are vectors, or large enough
-// images with classes.
+// images with classes. Between the numbers of two words lies another word, and the distance of numbers means nothing.
 func (m *Model) hasPseudoRows() bool {
 	s := m.Task.Inputs.Shape
+	if slices.Contains(m.Task.Inputs.Whole, true) {
+		return false
+	}
 	classes := likelihood.IsClass(m.Task.Likelihood())
 	return len(s) == 1 || len(s) == 3 && classes && min(s[1], s[2]) >= unseen.LeastSide
 }

@@ -55,6 +55,7 @@ type rungNumbers struct {
 	Change   float64   // what T has changed since the spectra were computed, see stale
 	Searched int       // steps made at the last search
 	Done     int       // steps made
+	Left     float64   // the share of the prior variance that is left at the examples of the last step, of the leading rung
 	Jitter   float64   // the largest share of the mean diagonal of K_z that was added to factor it
 }
 

@@ -38,6 +38,23 @@ func (f *fitting) notes() []string {
 	return notes
 }
 
+// leastLeft is the share of the prior variance below which rounding, and in float32 the jitter of K_z, may be a tenth of a variance.
+func leastLeft(dt tensor.Dtype) float64 { return max(1e-10, 10*leastJitter(dt)) }
+
+// roundingNotes says that variances, which are differences of two large numbers, have lost their digits, where the data leave so small
+// a share of the prior variance. A share of 0 is not known.
+func roundingNotes(left float64, dt tensor.Dtype) []string {
+	if left == 0 || left >= leastLeft(dt) {
+		return nil
+	}
+	remedy := ""
+	if dt == tensor.Float32 {
+		remedy = ", float64"
+	}
+	return []string{fmt.Sprintf("The rows leave %.2g of the prior variance, less than %v can tell: the error bars may be far too small or too large. "+
+		"Standardised inputs%s, a smaller prior standard deviation (the setting prior-std), or the methods lla and ella help.", left, dt, remedy)}
+}
+
 // twins returns how many inducing points z lie upon an earlier point of the same output (class).
 func twins(z *tensor.Dense, class []int) int {
 	m, v := len(class), graph.Floats(z)

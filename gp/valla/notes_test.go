@@ -6,7 +6,11 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/small"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -63,5 +67,32 @@ func TestNoteOnTheBoundOfThePrior(t *testing.T) {
 	notes := strings.Join(f.Record.Notes, "\n")
 	if !strings.Contains(notes, "is near the bound of its search, which goes from 0.0001 to 1e+04: start elsewhere (the setting prior-std") {
 		t.Errorf("prior std %g, notes %q", f.Record.PriorStds[0], notes)
+	}
+}
+
+// TestNoteOnRounding: where the data leave next to nothing of the prior variance, the note says that variances have lost their digits,
+// and in float32 sooner.
+func TestNoteOnRounding(t *testing.T) {
+	for _, c := range []struct {
+		dt    tensor.Dtype
+		std   float64
+		noted bool
+	}{{tensor.Float64, 1, false}, {tensor.Float64, 100, true}, {tensor.Float32, 1e-3, false}, {tensor.Float32, 1, true}} {
+		rng := rand.New(rand.NewPCG(3, 1))
+		net, err := layers.MLP{Inputs: 2, Outputs: 1, Activation: "relu"}.New(c.dt, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]float64, 400), make([]float64, 200)
+		for i := range y {
+			x[2*i], x[2*i+1], y[i] = 2000+10*rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64() // as years
+		}
+		p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.25, c.dt), Train: gp.Examples{
+			X: graph.Convert(dense.Of(x, 200, 2), c.dt), Y: graph.Convert(dense.Of(y, 200, 1), c.dt)}}
+		s := Settings{Inducing: 3, Iterations: 100, FixPrior: true, FixNoise: true, PriorStd: c.std, Alpha: new(0.0)}
+		notes := strings.Join(fit(t, s, p, gp.Run{}).Record.Notes, "\n")
+		if strings.Contains(notes, "of the prior variance, less than") != c.noted {
+			t.Errorf("%v, prior std %g: notes %q", c.dt, c.std, notes)
+		}
 	}
 }

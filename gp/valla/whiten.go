@@ -28,6 +28,9 @@ type marginals struct {
 func (n *natural) marginals(i int, p *spectrum, e values, weights []float64) (marginals, error) {
 	m := marginals{w: p.rotate(e.k)}
 	q := p.variance(n.ladder.scale(i), e.diag, m.w)
+	if prior := n.ladder.scale(i) * kernel.Sum(e.diag); i == n.ladder.lead() && prior > 0 {
+		n.ladder.numbers.Left = kernel.Sum(q) / prior
+	}
 	if n.picks != nil {
 		q = n.picks.spread(q)
 	}

@@ -48,6 +48,14 @@ func KMeans(p Problem, m int, coupled bool, init data.KMeansInit, rng *rand.Rand
 	return graph.Convert(dense.Of(centres, shape...), p.Dtype()), class, nil
 }
 
+// FewerPoints says why [KMeans] has found fewer points than it was asked for.
+func FewerPoints(p Problem) string {
+	if likelihood.IsClass(p.Likelihood) {
+		return "a class has fewer different inputs than its share of the points"
+	}
+	return "there are no more different inputs"
+}
+
 // InducingPoints returns the largest number of points that [KMeans] returns for m points, and the output of each.
 func InducingPoints(p Problem, m int, coupled bool) (class []int) {
 	rows, c := groups(p), p.Outputs()

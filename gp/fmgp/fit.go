@@ -167,7 +167,7 @@ func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, err
 	record.PriorStds = []float64{math.Sqrt(k.Variance())}
 	record.Facts = []gp.Fact{{Name: "amplitude", Value: k.Amplitude()}, {Name: "length scale at the start", Value: f.first}, {Name: "length scale", Value: meanScale(k)}}
 	if m := f.layer.Inducing(); m != f.s.Inducing {
-		why := "there are no more different inputs"
+		why := gp.FewerPoints(f.p)
 		if m > f.s.Inducing {
 			why = "each output has at least one"
 		}

@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 )
@@ -109,5 +110,5 @@ func (f *fitting) counted() []string {
 	case f.greedy():
 		return note("those leave the training inputs no variance")
 	}
-	return note("there are no more different inputs")
+	return note(gp.FewerPoints(f.p))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/small"
@@ -287,6 +288,12 @@ func TestNotes(t *testing.T) {
 		if !slices.Equal(f.Record.Notes, []string{want}) {
 			t.Errorf("notes %q, want %q", f.Record.Notes, want)
 		}
+	}
+	p = newProblem(t, tensor.Float64, 2, true)
+	p.Train = p.Train.Rows(slices.DeleteFunc(dense.Indices(p.Train.N()), func(i int) bool { return i > 1 && p.Train.Y.Float64s()[2*i] == 1 }))
+	want := "a class has fewer different inputs than its share of the points."
+	if f := fit(t, Settings{Inducing: 10, Iterations: 1}, p, gp.Run{}); !slices.ContainsFunc(f.Record.Notes, func(n string) bool { return strings.HasSuffix(n, want) }) {
+		t.Errorf("notes %q, want %q", f.Record.Notes, want)
 	}
 }
 

@@ -123,7 +123,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	}
 	e.UsualSpread, e.Spreads = m.scaledSpreads(out.deviations() / m.deviations())
 	e.Rows, e.Label = rows.N(), out.String()
-	e.Notes = append(append(e.Notes, m.familiar(set)...), out.doubts(e.Method, rows.N())...)
+	e.Notes = append(append(e.Notes, m.familiar(set)...), out.remarks(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return out, nil
@@ -248,9 +248,15 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 // enoughRows is the number of rows that each number of a vector should have.
 const enoughRows = 10
 
-// doubts returns notes on a vector that few rows have chosen, or that has a scale below 0.
-func (m *Model) doubts(method string, rows int) (notes []string) {
-	if method != CalibrateVector {
+// remarks returns notes on a calibration of the model: the rule that was chosen, a law that was dropped, and a vector that few rows
+// have chosen or that has a scale below 0.
+func (m *Model) remarks(method string, rows int) (notes []string) {
+	switch {
+	case method == CalibrateAbstain:
+		return []string{fmt.Sprintf("Rows with %s need no look.", m.Calibration.Abstain)}
+	case method == CalibrateTemperature && m.lawful() >= 0:
+		return []string{"The law of the calibration before was dropped: a temperature corrects what the fit predicts."}
+	case method != CalibrateVector:
 		return nil
 	}
 	if n := 2 * m.Task.Size(); rows < enoughRows*n {

@@ -167,7 +167,9 @@ func (g givenCount) Curvature(f float64) float64 {
 func (g givenCount) Mean(f float64) float64 { return math.Exp(f) }
 
 // Variance implements Conditional: μ + μ²/r.
-func (g givenCount) Variance(f float64) float64 { return math.Exp(f) * (1 + math.Exp(f)/g.size) }
+func (g givenCount) Variance(f float64) float64 {
+	return math.Exp(f) + math.Exp(2*f-math.Log(g.size))
+}
 
 // CDF implements Conditional: the incomplete Γ function, or with a size the incomplete beta function.
 func (g givenCount) CDF(y, f float64) float64 {

@@ -17,11 +17,19 @@ type counts struct {
 // Mean implements Distribution: exp(m + q/2).
 func (d counts) Mean() float64 { return math.Exp(d.mean + 0.5*d.sd*d.sd) }
 
-// Variance implements Distribution: E μ + E μ²/r + Var μ, with E μ² = (E μ)² e^q.
+// Variance implements Distribution: E μ + E μ²/r + Var μ.
 func (d counts) Variance() float64 {
-	mean, q := d.Mean(), d.sd*d.sd
-	return mean + mean*(mean*(math.Expm1(q)+math.Exp(q)/d.of.size)) // the square of a mean may be infinite
+	return d.Mean() + math.Exp(d.logSquare()-math.Log(d.of.size)) + d.epistemic()
 }
+
+// epistemic is Var μ = E μ² (1 − e^−q), 0 for q = 0.
+func (d counts) epistemic() float64 {
+	return math.Exp(d.logSquare() + math.Log(-math.Expm1(-d.sd*d.sd)))
+}
+
+// logSquare is log E μ² = 2 (m + q). Only the last exponential of a variance may be infinite: a product of 0 and ∞ before it
+// would be NaN.
+func (d counts) logSquare() float64 { return 2 * (d.mean + d.sd*d.sd) }
 
 // CDF implements Distribution.
 func (d counts) CDF(y float64) float64 {

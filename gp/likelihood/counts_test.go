@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"gorgonia.org/tensor"
 )
 
 // countModels are Poisson's counts and negative binomial ones.
@@ -58,6 +60,73 @@ func TestHugeCounts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFarCounts: the variance of counts far from the training rows is a number wherever it is one in float64, infinite beyond, and
+// never NaN; so is its epistemic part. An exported file computes the same.
+func TestFarCounts(t *testing.T) {
+	poisson, wide := likelihood.Each(likelihood.Poisson), likelihood.Each(likelihood.NewNegativeBinomial(2))
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		l                             likelihood.Likelihood
+		mean, q                       float64 // of the latent value
+		expected, variance, epistemic float64 // by formulas without a product of 0 and ∞
+	}{
+		{poisson, 0, 1000, math.Exp(500), inf, inf},
+		{poisson, -320, 800, math.Exp(80), inf, inf},
+		{poisson, -1000, 800, math.Exp(-600), math.Exp(-400), math.Exp(-400)},
+		{poisson, -1400, 710, 0, 0, 0},
+		{poisson, 400, 0, math.Exp(400), math.Exp(400), 0},
+		{poisson, 800, 0, inf, inf, 0},
+		{poisson, 800, 1e-3, inf, inf, inf},
+		{wide, -1000, 800, math.Exp(-600), 1.5 * math.Exp(-400), math.Exp(-400)},
+		{wide, -1400, 710, 0, 0, 0},
+		{wide, 300, 0, math.Exp(300), 0.5 * math.Exp(600), 0},
+		{wide, 800, 0, inf, inf, 0},
+	} {
+		d := c.l.Predict(0, c.mean, c.q)
+		got := append([]float64{d.Mean(), d.Variance(), likelihood.Epistemic(c.l, c.mean, c.q)}, writtenMoments(t, c.l, c.mean, c.q)...)
+		for i, want := range []float64{c.expected, c.variance, c.epistemic, c.expected, c.variance, min(c.epistemic, math.MaxFloat64)} {
+			if got[i] != want && !(math.Abs(got[i]-want) <= 1e-11*want) {
+				t.Errorf("%v, N(%g, %g): the %s is %g, want %g", c.l, c.mean, c.q, []string{"mean", "variance", "epistemic variance"}[i%3], got[i], want)
+			}
+		}
+		for _, p := range []float64{0.025, 0.5, 0.975} {
+			if v := d.Quantile(p); !(v >= 0) || math.IsInf(v, 1) {
+				t.Errorf("%v, N(%g, %g): the quantile %g is %g", c.l, c.mean, c.q, p, v)
+			}
+		}
+	}
+	for name, model := range countModels {
+		if v := model.Given().Variance(800); !math.IsInf(v, 1) {
+			t.Errorf("%s: the variance given f = 800 is %g, want +Inf", name, v)
+		}
+	}
+}
+
+// writtenMoments returns the mean, the variance and the epistemic variance that an exported file computes.
+func writtenMoments(t *testing.T, l likelihood.Likelihood, mean, q float64) (out []float64) {
+	t.Helper()
+	b := graph.NewBuilder(tensor.Float64)
+	leaf := func(name string, v float64) *graph.Node {
+		return b.Param(graph.NewParam(name, []float64{v}, tensor.Float64, 1, 1))
+	}
+	w, ok := likelihood.Write(l, b, leaf("mean", mean), leaf("variance", q))
+	if !ok {
+		t.Fatalf("%v cannot be written", l)
+	}
+	nodes := []*graph.Node{w.Mean, w.Variance, w.Epistemic}
+	p, err := graph.Compile(b, nodes, graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		out = append(out, graph.Floats(p.Value(n))[0])
+	}
+	return out
 }
 
 // TestLargeCounts: scores and quantiles of counts in the thousands agree with Gaussian counts, and take milliseconds.

@@ -1,7 +1,5 @@
 package likelihood
 
-import "math"
-
 // Rescaler is implemented by a Scalar whose targets have more than one number in the units of the target.
 type Rescaler interface {
 	// Rescale replaces the numbers of y [W] that have the units of the target by their values under f, which
@@ -42,7 +40,7 @@ func Epistemic(l Likelihood, mean, variance float64) float64 {
 		return variance // E[y | f] differs from f by a constant
 	}
 	if d, ok := predict(s, mean, variance).(counts); ok {
-		return d.Mean() * (d.Mean() * math.Expm1(d.sd*d.sd))
+		return d.epistemic()
 	}
 	m := newMixed(s, mean, variance)
 	centre := m.expect(m.given.Mean)

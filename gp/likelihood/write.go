@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-valla/valla/graph"
 	"gonum.org/v1/gonum/mathext"
+	"gorgonia.org/tensor"
 )
 
 // Written is a predictive distribution as nodes of a graph, [B,T] each, in the units of the network.
@@ -71,10 +72,17 @@ func (t StudentT) write(b *graph.Builder, mean, q *graph.Node) Written {
 }
 
 func (m count) write(b *graph.Builder, mean, q *graph.Node) Written {
-	centre, size := b.Exp(b.Add(mean, b.Scale(q, 0.5))), m.given().size
-	over := b.Affine(b.Exp(q), 1+1/size, -1)
-	growth := b.Mul(b.Tanh(b.Scale(q, 0.5)), b.Affine(b.Exp(q), 1, 1)) // e^q − 1, with all digits
-	return Written{Mean: centre, Variance: b.Add(centre, b.Mul(centre, b.Mul(centre, over))), Epistemic: b.Mul(centre, b.Mul(centre, growth))}
+	centre, square := b.Exp(b.Add(mean, b.Scale(q, 0.5))), b.Scale(b.Add(mean, q), 2) // log E μ²
+	share := b.Mul(b.Tanh(b.Scale(q, 0.5)), b.Affine(b.Exp(b.Scale(q, -1)), 1, 1))    // 1 − e^−q, with all digits
+	known := b.Exp(b.Add(square, b.Log(share)))
+	variance, most := b.Add(centre, known), math.MaxFloat64
+	if m.logSize != nil {
+		variance = b.Add(variance, b.Exp(b.Affine(square, 1, -m.logSize.At(0))))
+	}
+	if b.Dtype() == tensor.Float32 {
+		most = math.MaxFloat32
+	}
+	return Written{Mean: centre, Variance: variance, Epistemic: b.Clip(known, math.Inf(-1), most)} // ∞ − ∞ would be NaN
 }
 
 func (m bernoulli) write(b *graph.Builder, mean, q *graph.Node) Written {

@@ -80,8 +80,11 @@ func (p *Prediction) AppendInterval(lower, upper []float64, level float64) ([]fl
 		if err != nil {
 			return nil, nil, err
 		}
-		std := math.Sqrt(max(p.Variance[i], 0))
-		lower, upper = append(lower, mean-z*std), append(upper, mean+z*std)
+		far := z * math.Sqrt(max(p.Variance[i], 0))
+		if math.IsInf(mean, 1) && math.IsInf(far, 1) {
+			mean = 0 // ∞ − ∞ would be NaN: the interval of a count beyond all numbers has no bounds
+		}
+		lower, upper = append(lower, mean-far), append(upper, mean+far)
 	}
 	return lower, upper, nil
 }

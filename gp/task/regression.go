@@ -300,13 +300,14 @@ func (r *Regression) fillAdditive(g gp.Gaussian, by Observation, o PredictOption
 		Epistemic: dense.Resized(p.Epistemic, n), Aleatoric: dense.Resized(p.Aleatoric, n), spread: p.spread,
 	}
 	p.spread.set(r, g, by)
+	counts := by.Likelihood != nil && by.Likelihood.Kind() == likelihood.Count // far away their mean, an exponential, is beyond all numbers
 	for i := range g.Mean {
 		if by.Likelihood == nil {
 			r.fillNumber(i, g, by, p)
 		} else {
 			r.fillModel(i, g, p)
 		}
-		if !kernel.Finite(p.Mean[i]) || !(p.Variance[i] > 0) {
+		if mean := p.Mean[i]; !kernel.Finite(mean) && !(counts && math.IsInf(mean, 1)) || !(p.Variance[i] > 0) {
 			return fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
 				o.First+i/t, r.Names[i%t*r.width()], p.Mean[i], p.Variance[i])
 		}

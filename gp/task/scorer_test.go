@@ -2,8 +2,10 @@ package task
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -243,6 +246,39 @@ func TestSureModels(t *testing.T) {
 			}
 			if c := calibrate.Numbers(p.Mean, p.Variance, []float64{y}, 1); c.Check(1) != nil {
 				t.Errorf("%s, variance %g: conformal scores %g", name, variance, c.Scores)
+			}
+		}
+	}
+}
+
+// TestFarCounts: counts far from the training rows, whose mean or variance is beyond all numbers, have quantiles, and scores that are
+// no NaN.
+func TestFarCounts(t *testing.T) {
+	ones := slices.Repeat([]float64{1}, 100)
+	scores := calibrate.Numbers(make([]float64, 100), ones, ones, 1)
+	for _, name := range []string{"poisson", "negative-binomial"} {
+		for _, variance := range []float64{0, 1, 800} {
+			r, p := modelled(t, name, nil, []float64{0.5, 360, 1000, -500}, variance)
+			what := fmt.Sprintf("%s, variance %g", name, variance)
+			if v := slices.Concat(p.Mean, p.Std(), p.EpistemicStd(), p.AleatoricStd()); !(slices.Min(v) >= 0) || !math.IsInf(p.Mean[2]+p.Std()[2], 1) {
+				t.Errorf("%s: moments %g, want no NaN, and +Inf for row 2", what, v)
+			}
+			lower, upper, err := p.Interval(0.95)
+			if err != nil || !(slices.Min(lower) >= 0) || !kernel.Finite(slices.Max(upper)) {
+				t.Errorf("%s: intervals from %g to %g, error %v", what, lower, upper, err)
+			}
+			s, err := Task{Outputs: r}.Score(p, denseOf([]float64{1, 0, 3, 7}, 4, 1))
+			if _, ok := s.Get("deviance"); err != nil || !ok {
+				t.Errorf("%s: scores %+v, error %v", what, s, err)
+			}
+			for _, v := range slices.Concat(s.List, s.More) {
+				if math.IsNaN(v.Value) {
+					t.Errorf("%s: %s is NaN", what, v.Name)
+				}
+			}
+			p.Conformal = scores
+			if lower, upper, err = p.Interval(0.9); err != nil || !math.IsInf(lower[2], -1) || !math.IsInf(upper[2], 1) {
+				t.Errorf("%s: conformal intervals from %g to %g, error %v", what, lower, upper, err)
 			}
 		}
 	}

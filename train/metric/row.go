@@ -89,7 +89,7 @@ func (r Row) held(i int) float64 {
 // mean lacks at the count y.
 func PoissonDeviance(mean, y float64) float64 {
 	d := mean - y
-	if y > 0 {
+	if y > 0 && !math.IsInf(d, 1) { // ∞ − ∞ would be NaN
 		d += y * math.Log(y/mean)
 	}
 	return 2 * d

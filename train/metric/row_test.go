@@ -112,6 +112,9 @@ func TestPoissonDeviance(t *testing.T) {
 		if y > 0 {
 			best = distuv.Poisson{Lambda: y}.LogProb(y)
 		}
+		if v := PoissonDeviance(math.Inf(1), y); !math.IsInf(v, 1) {
+			t.Errorf("deviance %g of the count %g from an infinite mean", v, y)
+		}
 		near(t, "deviance", PoissonDeviance(2.5, y), 2*(best-distuv.Poisson{Lambda: 2.5}.LogProb(y)), 1e-12)
 	}
 }

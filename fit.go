@@ -387,6 +387,9 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 // classify enough pseudo-rows correctly, some of the rows are held out after all.
 func (m *Model) pseudoProblem(ctx context.Context, set *data.Set, o FitOptions, p gp.Problem, d division) (gp.Problem, division, error) {
 	p, found, err := unseen.Problem(ctx, p, o.Seed)
+	if errors.Is(err, gp.ErrProblem) && likelihood.Noisy(m.Task.Likelihood()) {
+		return p, d, cmp.Or(checkVaried(set), err) // kernel regression finds no noise in a constant target
+	}
 	if err != nil {
 		return p, d, err
 	}

@@ -63,17 +63,22 @@ func varied(rows *data.Set) (*task.Regression, error) {
 	if err != nil {
 		return nil, err
 	}
-	y, c := graph.Floats(rows.Y), len(r.Names)
-	for k, name := range r.Names {
+	return r, checkVaried(rows)
+}
+
+// checkVaried returns an error where a target has one value in all rows.
+func checkVaried(rows *data.Set) error {
+	y, c := graph.Floats(rows.Y), len(rows.Targets)
+	for k, name := range rows.Targets {
 		constant := true
 		for i := k; i < len(y); i += c {
 			constant = constant && y[i] == y[k]
 		}
 		if constant {
-			return nil, fmt.Errorf("the target %q is %g in each of the %d training rows, expected different numbers", name, y[k], rows.N())
+			return fmt.Errorf("the target %q is %g in each of the %d training rows, expected different numbers", name, y[k], rows.N())
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // observed returns the model with the observation model of the settings s in place of Gaussian noise, and with the

@@ -188,7 +188,11 @@ func inFile(path string, err error) error {
 // loadWeights gives the network the weights in a file. It returns notes on them.
 func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (notes []string, err error) {
 	if !isONNX(path) {
-		return nil, layers.Load(path, m.Net, load)
+		err := layers.Load(path, m.Net, load)
+		if errors.As(err, new(*layers.ShapeError)) {
+			err = fmt.Errorf("%w%s", err, m.ofClasses())
+		}
+		return nil, err
 	}
 	f, err := n.onnx()
 	if err != nil {
@@ -245,11 +249,26 @@ func inferred(path string, n Network, m *Model, load layers.LoadOptions) (Networ
 	}
 	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Size()
 	if mlp.Inputs != in || mlp.Outputs != out {
-		return n, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs%s and %d outputs",
-			path, mlp.Inputs, mlp.Outputs, in, named(m.Task.Inputs.Features), out)
+		return n, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs%s and %d outputs%s",
+			path, mlp.Inputs, mlp.Outputs, in, named(m.Task.Inputs.Features), out, m.ofClasses())
 	}
 	n.Hidden = append([]int{}, mlp.Hidden...)
 	return n, nil
+}
+
+// ofClasses says in a message that the number of outputs comes from the classes in the data; it is "" without classes.
+func (m *Model) ofClasses() string {
+	c, ok := m.Task.Outputs.(*task.Classification)
+	if !ok {
+		return ""
+	}
+	names := c.Names
+	if names == nil {
+		for _, v := range c.Classes {
+			names = append(names, fmt.Sprint(v))
+		}
+	}
+	return fmt.Sprintf("; the column %q has %d classes, %q, and each has an output", c.Name, len(c.Classes), names[:min(20, len(names))])
 }
 
 // named lists features in a message.

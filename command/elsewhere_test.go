@@ -115,3 +115,56 @@ func TestOutputsOfNetworks(t *testing.T) {
 		t.Errorf("show prints %q", out)
 	}
 }
+
+// writeSmall writes a network of two inputs with an output for each element of bias as net.npz, and a table of n rows whose target
+// cells are those of y in turn.
+func writeSmall(t *testing.T, dir string, bias []float64, n int, y ...string) {
+	t.Helper()
+	k := len(bias)
+	array := func(v []float64, shape ...int) *tensor.Dense {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	random := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		return v
+	}
+	arrays := []*tensor.Dense{array(random(8), 4, 2), array(random(4), 4), array(random(4*k), k, 4), array(bias, k)}
+	if err := npy.WriteArchive(filepath.Join(dir, "net.npz"), []string{"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}, arrays); err != nil {
+		t.Fatal(err)
+	}
+	text := "a,b,y\n"
+	for i := range n {
+		text += fmt.Sprintf("%.4f,%.4f,%s\n", rng.NormFloat64(), rng.NormFloat64(), y[i%len(y)])
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rows.csv"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTargetsOfWeights: weights from elsewhere take the number of ordered classes from the targets, use all rows where none are to
+// be held out, and say what is wrong with the targets.
+func TestTargetsOfWeights(t *testing.T) {
+	t.Parallel()
+	args := []string{"fit", "rows.csv", "--net-weights", "net.npz", "--activation", "tanh", "--method", "lla", "--out", "m.valla"}
+	dir := t.TempDir()
+	writeSmall(t, dir, []float64{0}, 30, "0", "1", "2")
+	must(t, dir, append(args, "--likelihood", "ordinal")...)
+	writeSmall(t, dir, []float64{0}, 30, "0")
+	fails(t, dir, 1, "1 ordered classes, expected --likelihood-classes, or targets of at least two classes", append(args, "--likelihood", "ordinal")...)
+	writeSmall(t, dir, []float64{0}, 30, "3")
+	fails(t, dir, 1, `the target "y" is 3 in each of the 30 training rows, expected different numbers`, args...)
+	for n := 1; n <= 3; n++ {
+		writeSmall(t, dir, []float64{0}, n, "1", "2.5")
+		must(t, dir, append(args, "--validation", "0")...)
+	}
+	for classes, y := range map[string][]string{`2 classes, ["0" "2"]`: {"0", "2"}, `2 classes, ["blue" "red"]`: {"red", "blue"}} {
+		writeSmall(t, dir, []float64{0, 0, 0}, 30, y...)
+		fails(t, dir, 1, `3 outputs, expected 2 inputs (the features ["a" "b"]) and 2 outputs; the column "y" has `+classes, append(args, "--classes")...)
+		fails(t, dir, 1, `array "fc2.weight": shape (3, 4), expected (2, 4)`, append(args, "--classes", "--hidden", "4")...)
+		fails(t, dir, 1, `the column "y" has `+classes, append(args, "--classes", "--hidden", "4")...)
+	}
+}

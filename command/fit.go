@@ -18,6 +18,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -346,14 +347,16 @@ func (c *fitCommand) adopt(cmd *cobra.Command, from, paths []string, chosen *lik
 	if err != nil {
 		return nil, nil, err
 	}
-	set, notes, err := c.columns.read(cmd, &c.sampling, paths, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes, Seed: c.Seed}, c.memory, first...)
+	encode := valla.TrainOptions{Classes: c.targets.Classes, Seed: c.Seed}
+	encode.Training.Validation = new(0.0) // the network takes the columns as they are, so that no rows choose an encoding
+	set, notes, err := c.columns.read(cmd, &c.sampling, paths, reader, c.targets, encode, c.memory, first...)
 	if err != nil {
 		return nil, nil, err
 	}
 	printNotes(cmd, notes)
 	o := c.weightOptions()
 	if *chosen != nil {
-		l, err := (*chosen).Start(1, nil)
+		l, err := (*chosen).Start(1, graph.Floats(set.Y))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -72,6 +72,18 @@ func Load(path string, net Network, o LoadOptions) error {
 	return nil
 }
 
+// ShapeError says that an array of a file of weights has another shape than its parameter.
+type ShapeError struct {
+	Array     string // file and name of the array
+	Got, Want []int  // shapes of the array and of the parameter, as the file stores it
+	Param     string // name of the parameter
+}
+
+// Error implements error.
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("%s: shape %v, expected %v for parameter %q", e.Array, tensor.Shape(e.Got), tensor.Shape(e.Want), e.Param)
+}
+
 func load(path string, net Network, o LoadOptions) error {
 	params, err := distinct(net)
 	if err != nil {
@@ -140,7 +152,7 @@ func (f *weightFile) checkShapes(names []string, params []*graph.Param, l layout
 			continue
 		}
 		if first == nil {
-			first = fmt.Errorf("%s: shape %v, expected %v for parameter %q", f.at(names[i]), got, want, p.Name)
+			first = &ShapeError{f.at(names[i]), got, want, p.Name}
 		}
 		wrong = append(wrong, names[i])
 	}

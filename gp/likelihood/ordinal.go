@@ -214,7 +214,7 @@ func (s *ordinalSettings) Start(_ int, y []float64) (Likelihood, error) {
 		}
 	}
 	if n < 2 {
-		return nil, fmt.Errorf("%d ordered classes, expected the setting classes or targets of at least two classes", n)
+		return nil, fmt.Errorf("%d ordered classes, expected the setting classes of the likelihood, or targets of at least two classes", n)
 	}
 	s.Classes = n
 	counts := make([]float64, n)

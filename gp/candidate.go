@@ -3,6 +3,7 @@ package gp
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/gp/likelihood"
 )
@@ -33,6 +34,17 @@ func Candidates(p Problem, priors []float64, noise float64) (out []Candidate) {
 		}
 	}
 	return out
+}
+
+// EndOfGrid returns a note where the standard deviation v of the weights or of the noise, as what says, is an end of a grid from lo to
+// hi. The note ends with what to try. There is none where the grid is a single number.
+func EndOfGrid(what string, v, lo, hi float64, try string) []string {
+	at := slices.IndexFunc([]float64{lo, hi}, func(end float64) bool { return math.Abs(v-end) <= 1e-9*end })
+	if at < 0 || !(lo < hi) {
+		return nil
+	}
+	return []string{fmt.Sprintf("The %s standard deviation %.4g is the %s of the grid, so that the best one may lie beyond: try %s.",
+		what, v, []string{"smallest", "largest"}[at], try)}
 }
 
 // LogSpaced returns n ≥ 1 numbers from lo to hi, both positive. The ratio of neighbours is

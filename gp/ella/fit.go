@@ -245,5 +245,6 @@ func (f *fitting) notes(q *posterior) (notes []string) {
 	if g := f.s.PriorGrid; len(g) > 1 && (q.prior == slices.Min(g) || q.prior == slices.Max(g)) {
 		note("The best prior standard deviation, %g, is at an end of prior-grid.", q.prior)
 	}
-	return notes
+	all := f.candidates
+	return append(notes, gp.EndOfGrid("noise", f.best.Noise, all[0].Noise, all[len(all)-1].Noise, "the setting noise-std")...)
 }

@@ -233,14 +233,19 @@ func (f *fitting) mix() error {
 
 // mixtures lists what is tried on the validation rows.
 func (f *fitting) mixtures() []mixture {
-	factors, noises := []float64{f.s.Factor}, []float64{f.by.noise}
+	factors := []float64{f.s.Factor}
 	if f.s.Factor == 0 {
 		factors = gp.LogSpaced(1./64, 64, 49)
 	}
+	return mixtures(factors, f.noises())
+}
+
+// noises lists the noise variances that are tried on the validation rows.
+func (f *fitting) noises() []float64 {
 	if residual := likelihood.NoiseVariance(f.p.Likelihood); f.freeNoise() && residual > 0 {
-		noises = gp.LogSpaced(residual/16, 16*residual, 17)
+		return gp.LogSpaced(residual/16, 16*residual, 17)
 	}
-	return mixtures(factors, noises)
+	return []float64{f.by.noise}
 }
 
 // report tells that n more rows went through the network.
@@ -291,6 +296,9 @@ func (f *fitting) notes() (notes []string) {
 	}
 	if f.s.Factor == 0 && f.held != nil && (f.by.factor < 1./63 || f.by.factor > 63) {
 		note("The best factor of the variances, %.3g, is at an end of those that are tried.", f.by.factor)
+	}
+	if all := f.noises(); f.held != nil {
+		notes = append(notes, gp.EndOfGrid("noise", math.Sqrt(f.by.noise), math.Sqrt(all[0]), math.Sqrt(all[len(all)-1]), "the setting noise-std")...)
 	}
 	return notes
 }

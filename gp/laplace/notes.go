@@ -2,8 +2,6 @@ package laplace
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/go-valla/valla/gp"
@@ -27,10 +25,8 @@ func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 	if s.Hyper == hyperGrid {
 		points := gridOf(p, s.NoiseStd)
 		first, last := points[0], points[len(points)-1]
-		notes = append(notes, edge("prior", "prior-std", q.PriorStd(), first.Prior, last.Prior)...)
-		if first.Noise < last.Noise {
-			notes = append(notes, edge("noise", "noise-std", q.NoiseStd(), first.Noise, last.Noise)...)
-		}
+		notes = append(notes, gp.EndOfGrid("prior", q.PriorStd(), first.Prior, last.Prior, "hyper=fixed with the setting prior-std, or hyper=marglik")...)
+		notes = append(notes, gp.EndOfGrid("noise", q.NoiseStd(), first.Noise, last.Noise, "hyper=fixed with the setting noise-std, or hyper=marglik")...)
 	}
 	return notes
 }
@@ -44,14 +40,4 @@ const saturated = 0.9
 // approximate says whether the structure does not keep the rank of H.
 func (s *Settings) approximate() bool {
 	return s.structure() == kindKFAC || s.structure() == kindDiagonal
-}
-
-// edge returns a note where the standard deviation v is an end, lo or hi, of a grid.
-func edge(what, setting string, v, lo, hi float64) []string {
-	at := slices.IndexFunc([]float64{lo, hi}, func(end float64) bool { return math.Abs(v-end) <= 1e-9*end })
-	if at < 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("The %s standard deviation %.4g is the %s of the grid, so that the best one may lie beyond: try hyper=fixed with the setting %s, or hyper=marglik.",
-		what, v, []string{"smallest", "largest"}[at], setting)}
 }

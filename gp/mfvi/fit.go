@@ -2,6 +2,7 @@ package mfvi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,7 +28,21 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if _, err := f.plan(); err != nil {
 		return nil, err
 	}
-	return f.steps().Steps(ctx, f.fitted)
+	fitted, err := f.steps().Steps(ctx, f.fitted)
+	if errors.As(err, new(*train.NonFiniteError)) {
+		err = fmt.Errorf("mfvi: the steps diverge: try %s: %w", f.remedy(), err)
+	}
+	return fitted, err
+}
+
+// remedy says which settings make steps smaller. Slopes of Gaussian noise are in proportion to 1/σ², so that steps of a
+// network whose residuals are nearly 0 are too large for any but a tiny learning rate.
+func (f *fitting) remedy() string {
+	text := fmt.Sprintf("the setting learning-rate below %g", f.s.LearningRate)
+	if variance := likelihood.NoiseVariance(f.lik); variance > 0 {
+		text += fmt.Sprintf(", or the setting noise-std above %.3g", math.Sqrt(variance))
+	}
+	return text
 }
 
 // fitting is the state of one fit.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
@@ -65,5 +66,19 @@ func TestManyDraws(t *testing.T) {
 	}
 	if drawn := slices.ContainsFunc(f.Posterior.(*posterior).draws, func(d []*tensor.Dense) bool { return d != nil }); drawn {
 		t.Error("there are draws before the interrupt")
+	}
+}
+
+// TestDivergence: steps that are too large for residuals of nearly 0 end with the settings that make them smaller.
+func TestDivergence(t *testing.T) {
+	p := small.Task{Seed: [2]uint64{1, 2}, Dtype: tensor.Float64, Rows: 40, Hidden: []int{4}, Outputs: 1, Std: 0.3}.Problem(t)
+	p.Likelihood = likelihood.NewGaussian(1e-12, tensor.Float64)
+	_, err := (&Settings{}).Fit(t.Context(), p, gp.Run{})
+	want := "mfvi: the steps diverge: try the setting learning-rate below 0.0001, or the setting noise-std above 1e-06: train: iteration"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if _, err := (&Settings{NoiseStd: 0.1}).Fit(t.Context(), p, gp.Run{}); err != nil {
+		t.Errorf("with the setting: error %v", err)
 	}
 }

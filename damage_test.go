@@ -173,7 +173,7 @@ func TestLoadErrorsOfClasses(t *testing.T) {
 	m := newTestClasses(t, tensor.Float32, 3)
 	checkDamage(t, m, []damage{
 		{name: "descending", edit: replace("[ 1, 2, 4 ]", "[ 1, 4, 2 ]"), want: []string{"ascending"}},
-		{name: "one more", edit: replace("[ 1, 2, 4 ]", "[ 1, 2, 4, 5 ]"), want: []string{"3 outputs, expected 4"}},
+		{name: "one more", edit: replace("[ 1, 2, 4 ]", "[ 1, 2, 4, 5 ]"), want: []string{"3 outputs, expected 4; the column", "has 4 classes"}},
 		{name: "one", edit: replace("[ 1, 2, 4 ]", "[ 1 ]"), want: []string{"1 classes, expected 2 to 1000"}},
 		{name: "target", edit: replace(`"target": "y"`, `"target": "a"`), want: []string{`"a" stands twice`}},
 		{name: "noise", edit: replace(`"target": "y"`, `"noise_variance": 1, "target": "y"`), want: []string{"unknown field"}},

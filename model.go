@@ -291,7 +291,7 @@ func (m *Model) check() error {
 		return fmt.Errorf("the network takes examples of shape %v, the inputs have %v", in, want)
 	}
 	if c, want := layers.OutputSize(m.Form), m.Task.Size(); c != want {
-		return fmt.Errorf("the network has %d outputs, expected %d", c, want)
+		return fmt.Errorf("the network has %d outputs, expected %d%s", c, want, m.ofClasses())
 	}
 	n, err := layers.Parameters(m.Form)
 	if err == nil && n == 0 {

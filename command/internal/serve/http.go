@@ -17,6 +17,7 @@ import (
 	"net/http/pprof"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,9 +48,9 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc("GET "+path+"/ready", s.guarded(s.modelReady))
 		mux.HandleFunc("POST "+path+"/infer", s.guarded(s.answering(s.infer)))
 	}
-	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain)))
-	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
-	mux.HandleFunc("POST /outcomes", s.guarded(s.answering(s.outcomes)))
+	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain, slices.Concat([]string{"model"}, plainParameters)...)))
+	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain, plainParameters...)))
+	mux.HandleFunc("POST /outcomes", s.guarded(s.answering(s.outcomes, "model")))
 	mux.HandleFunc("POST /models/{model}/outcomes", s.guarded(s.answering(s.outcomes)))
 	for _, path := range []string{"GET /outcomes", "GET /models/{model}/outcomes"} {
 		mux.HandleFunc(path, s.forBrowsers(s.guarded(s.showWeeks)))
@@ -62,8 +63,39 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc("GET /debug/pprof/", s.guarded(plainly(pprof.Index)))
 		mux.HandleFunc("GET /debug/pprof/profile", s.guarded(plainly(pprof.Profile)))
 	}
-	return s.identified(mux)
+	return s.identified(found(mux))
 }
+
+// found returns a handler that refuses addresses and methods that the mux does not have as other refusals, by JSON.
+func found(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		u := unsent{}
+		own.ServeHTTP(u, r)
+		if allow := http.Header(u).Get("Allow"); allow != "" {
+			w.Header().Set("Allow", allow)
+			refuse(w, &refusal{http.StatusMethodNotAllowed, fmt.Sprintf("method %s, expected %s", short(r.Method), allow)})
+			return
+		}
+		refuse(w, &refusal{http.StatusNotFound, "no address " + short(r.URL.Path)})
+	})
+}
+
+// unsent is an answer of which only the header is kept.
+type unsent http.Header
+
+// Header implements http.ResponseWriter.
+func (u unsent) Header() http.Header { return http.Header(u) }
+
+// Write implements http.ResponseWriter.
+func (u unsent) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (u unsent) WriteHeader(int) {}
 
 // identified gives each request an id: the client's or a new one. The answer and the log have the id. A
 // server that shuts down closes connections, so that the next requests of its clients go elsewhere.
@@ -218,12 +250,15 @@ type request struct {
 }
 
 // answering returns a handler that reads a request for predictions, takes the version of the model,
-// and calls answer.
-func (s *Server) answering(answer func(*request) error) handler {
+// and calls answer. The address may have the parameters whose names are known.
+func (s *Server) answering(answer func(*request) error, known ...string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		query, err := url.ParseQuery(r.URL.RawQuery) // of what is malformed r.URL.Query leaves parts out
 		if err != nil {
 			return fmt.Errorf("the parameters of the address: %w", err)
+		}
+		if err := checkQuery(query, known...); err != nil {
+			return err
 		}
 		name := cmp.Or(r.PathValue("model"), query.Get("model"))
 		h, err := s.find(name)
@@ -480,7 +515,7 @@ func linkOf(parameters map[string]any) (o valla.PredictOptions, err error) {
 	case string:
 		o.Link = task.Link(link)
 	default:
-		return o, fmt.Errorf("parameter link is %v, expected a text", link)
+		return o, fmt.Errorf("parameter link is %s, expected a text", told(link))
 	}
 	seed, err := whole(parameters, "seed", 0, math.MaxInt32)
 	o.Seed = uint64(seed)

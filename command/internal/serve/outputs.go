@@ -36,6 +36,8 @@ type output struct {
 	name    string // name in the protocol
 	usual   bool   // whether a client that asks for nothing gets the output
 	strings bool   // whether the datatype is BYTES and not FP64
+	// parameters are the names of the parameters of this output.
+	parameters []string
 	// shape returns the shape of one row for c outputs of the network, with −1 for a length that
 	// parameters choose. nil means one number for each target.
 	shape  func(c int) []int
@@ -81,10 +83,10 @@ var regressionOut = []output{
 	{name: "latent_std", usual: true, make: numbersOf((*valla.Prediction).LatentStd)},
 	{name: "epistemic_std", make: numbersOf((*valla.Prediction).EpistemicStd)},
 	{name: "aleatoric_std", make: numbersOf((*valla.Prediction).AleatoricStd)},
-	{name: "quantiles", shape: listed, length: countOf((*answer).levels), make: quantiles},
-	{name: "above", shape: listed, length: countOf((*answer).thresholds), make: above},
+	{name: "quantiles", parameters: []string{"levels"}, shape: listed, length: countOf((*answer).levels), make: quantiles},
+	{name: "above", parameters: []string{"thresholds"}, shape: listed, length: countOf((*answer).thresholds), make: above},
 	{name: "covariance", shape: square, make: covariance},
-	{name: "samples", shape: drawn, length: (*answer).samples, make: sampleTargets},
+	{name: "samples", parameters: []string{"samples", "seed"}, shape: drawn, length: (*answer).samples, make: sampleTargets},
 }
 
 // classificationOut are the outputs of a classification.
@@ -94,14 +96,14 @@ var classificationOut = []output{
 	{name: "entropy", usual: true, make: entropy},
 	{name: "logits", shape: each, make: logits},
 	{name: "covariance", shape: square, make: covariance},
-	{name: "samples", shape: drawn, length: (*answer).samples, make: sampleClasses},
+	{name: "samples", parameters: []string{"samples", "seed"}, shape: drawn, length: (*answer).samples, make: sampleClasses},
 }
 
 // setName is the name of the output with the classes of a set.
 const setName = "set"
 
 // conformalOut are the further outputs of a classification with a conformal calibration.
-var conformalOut = []output{{name: setName, strings: true, make: classSet}}
+var conformalOut = []output{{name: setName, parameters: []string{"level"}, strings: true, make: classSet}}
 
 // abstainOut are the further outputs of a model with a rule for the rows that need a look.
 var abstainOut = []output{{name: "unfamiliar", shape: rowOnly, make: unfamiliar}, {name: "abstain", usual: true, shape: rowOnly, make: abstain}}
@@ -330,7 +332,7 @@ func whole(parameters map[string]any, name string, def, most int) (int, error) {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("parameter %s is %v, expected a whole number from 0 to %d", name, parameters[name], most)
+	return 0, fmt.Errorf("parameter %s is %s, expected a whole number from 0 to %d", name, told(parameters[name]), most)
 }
 
 const (

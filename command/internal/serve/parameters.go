@@ -2,8 +2,14 @@ package serve
 
 import (
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // mostLevels is the largest number of quantiles, or of thresholds, of an output.
@@ -44,8 +50,60 @@ func numbersIn(parameters map[string]any, name, expected string, def ...float64)
 		}
 		ok = ok && number-number == 0 && (expected != probability || number > 0 && number < 1)
 		if out[i] = number; !ok {
-			return nil, fmt.Errorf("%s %q, expected %s", name, short(fmt.Sprint(v)), expected)
+			return nil, fmt.Errorf("%s %q, expected %s", name, told(v), expected)
 		}
 	}
 	return out, nil
+}
+
+// checkNames returns an error about the first name that is not among the known ones, by which nothing would change.
+func checkNames(given []string, known ...string) error {
+	for _, name := range given {
+		if slices.Contains(known, name) {
+			continue
+		}
+		expected := "one of " + tablefile.Listed(known)
+		if len(known) == 1 {
+			expected = strconv.Quote(known[0])
+		}
+		return fmt.Errorf("parameter %q, expected %s%s", short(name), expected, settings.Nearest(name, known))
+	}
+	return nil
+}
+
+// checkQuery returns an error about a parameter of an address that is not among the known ones, or that is there twice.
+func checkQuery(query url.Values, known ...string) error {
+	given := slices.Sorted(maps.Keys(query))
+	if len(known) == 0 && len(given) > 0 {
+		return fmt.Errorf("parameter %q, expected no parameters in this address", short(given[0]))
+	}
+	if err := checkNames(given, known...); err != nil {
+		return err
+	}
+	for _, name := range given {
+		if n := len(query[name]); n > 1 {
+			return fmt.Errorf("parameter %q has %d values, expected one", name, n)
+		}
+	}
+	return nil
+}
+
+// contentType is a parameter by which clients of MLServer say how they have encoded their data. It changes nothing here.
+const contentType = "content_type"
+
+// requestParameters are the parameters of a request of the inference protocol: its own, and those of its outputs.
+var requestParameters = []string{"link", "seed", "samples", "levels", "thresholds", "level", "binary_data_output", contentType}
+
+// checkParameters returns an error about a parameter that a request does not have.
+func (r *inferRequest) checkParameters() error {
+	return checkNames(slices.Sorted(maps.Keys(r.Parameters)), requestParameters...)
+}
+
+// checkParameters returns an error about a parameter that the output does not have.
+func (o output) checkParameters(asked requestOutput) error {
+	known := slices.Concat(o.parameters, []string{"binary_data", contentType})
+	if err := checkNames(slices.Sorted(maps.Keys(asked.Parameters)), known...); err != nil {
+		return fmt.Errorf("output %q: %w", o.name, err)
+	}
+	return nil
 }

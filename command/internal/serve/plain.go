@@ -61,6 +61,9 @@ func (s *Server) plain(q *request) error {
 // usualLevel is the probability of intervals and sets if a request names none.
 const usualLevel = 0.95
 
+// plainParameters are the parameters of the address for rows in a simple form.
+var plainParameters = []string{"level", "quantiles", "above", "link", "header"}
+
 // columnOptions returns the columns for which the request asks: the parameter level is the probability of intervals and
 // sets, quantiles and above are lists with commas.
 func (q *request) columnOptions() (o listing.Options, err error) {
@@ -110,16 +113,37 @@ func (q *request) textRows(most int) (rows, error) {
 	defer s.Close()
 	table, err := s.Next(most + 1)
 	if err != nil {
-		return rows{}, err
+		return rows{}, q.aboutNames(s.Columns, true, err)
 	}
 	if table.N() > most {
 		return rows{}, tooMany(table.N(), most)
 	}
 	set, err := q.model.Set(table, false)
 	if err != nil {
-		return rows{}, err
+		return rows{}, q.aboutNames(s.Columns, false, err)
 	}
 	return rows{set.X.Float64s(), table.N()}, nil
+}
+
+// aboutNames adds to an error about a table of text with the given columns what is wrong with its first row: values that
+// were taken for names or, in a table without rows, the name of a column that is missing.
+func (q *request) aboutNames(given []string, empty bool, err error) error {
+	var absent []string
+	for _, name := range q.columns() {
+		if !slices.Contains(given, name) {
+			absent = append(absent, name)
+		}
+	}
+	header := q.r.URL.Query().Get("header")
+	switch {
+	case len(absent) == 0 || header == "no" || given[0] == "x0": // the name of the first column of a table without names
+		return err
+	case len(absent) == len(q.columns()) && header != "yes":
+		return fmt.Errorf("%w; the first row was taken for names: ?header=no reads it as values", err)
+	case empty:
+		return fmt.Errorf("%w, and no column %q", err, absent[0])
+	}
+	return err
 }
 
 // jsonRows reads a list of rows, or an object with the key "rows".
@@ -127,7 +151,7 @@ func (q *request) jsonRows(most int) (rows, error) {
 	list, err := rowList(bytes.TrimSpace(q.body))
 	switch {
 	case err != nil:
-		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or a table as text/csv: %w`, err)
+		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or a table as text/csv: %w`, malformed(bytes.TrimSpace(q.body), err))
 	case len(list) == 0:
 		return rows{}, errors.New("no rows")
 	case len(list) > most:
@@ -170,7 +194,12 @@ func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
 	columns := make([]cells, len(names))
 	for i, raw := range list {
 		var row []any
-		if err := json.Unmarshal(raw, &row); err != nil || len(row) != len(names) {
+		if json.Unmarshal(raw, &row) != nil {
+			if err := unreadable(i, raw, names); err != nil {
+				return rows{}, err
+			}
+		}
+		if len(row) != len(names) {
 			return rows{}, fmt.Errorf("row %d (counting from 0): expected a list of %d values, of %s, found %s", i, len(names), tablefile.Listed(names), short(string(raw)))
 		}
 		for j, v := range row {
@@ -220,7 +249,12 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 	columns := make([]cells, len(names))
 	for i, raw := range list {
 		var row map[string]any
-		if err := json.Unmarshal(raw, &row); err != nil {
+		if json.Unmarshal(raw, &row) != nil {
+			if err := unreadable(i, raw, names); err != nil {
+				return rows{}, err
+			}
+		}
+		if row == nil {
 			return rows{}, fmt.Errorf("row %d (counting from 0): expected an object of columns, found %s", i, short(string(raw)))
 		}
 		for j, name := range names {
@@ -235,6 +269,36 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 		}
 	}
 	return q.columnRows(columns, most)
+}
+
+// unreadable returns an error about the first value of a row, which is a list of the columns in names or an object, that is
+// beyond the range of numbers; nil if there is none.
+func unreadable(i int, raw json.RawMessage, names []string) error {
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &list) != nil && json.Unmarshal(raw, &object) != nil {
+		return nil
+	}
+	for j, v := range list[:min(len(list), len(names))] {
+		if err := finiteCell(i, names[j], v); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if err := finiteCell(i, name, object[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finiteCell returns an error if a cell, which is JSON, has a number that is beyond the range of numbers.
+func finiteCell(row int, column string, cell json.RawMessage) error {
+	var v any
+	if json.Unmarshal(cell, &v) == nil {
+		return nil
+	}
+	return fmt.Errorf("row %d (counting from 0), column %q: expected a finite number, found %s", row, column, short(string(cell)))
 }
 
 // cellText returns the text of a JSON value, as a CSV file has it.

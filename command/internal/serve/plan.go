@@ -86,9 +86,15 @@ func (v *version) answerBytes(n int, numbers, size float64) float64 {
 // planned returns how many numbers the outputs of a request have for each row. An unknown output, an output that is named
 // twice, and a wrong parameter are errors.
 func (v *version) planned(r *inferRequest) (numbers float64, err error) {
+	if err := r.checkParameters(); err != nil {
+		return 0, err
+	}
 	seen := map[string]bool{}
 	for _, asked := range v.wanted(r.Outputs) {
 		o, err := v.named(asked.Name)
+		if err == nil {
+			err = o.checkParameters(asked)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -2,8 +2,10 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -55,24 +57,42 @@ type outputTensor struct {
 
 // datatype is a type of numbers in the protocol.
 type datatype struct {
-	width int                    // bytes of a number
-	read  func(b []byte) float64 // returns the little-endian number at the start of b
+	width   int                    // bytes of a number
+	read    func(b []byte) float64 // returns the little-endian number at the start of b
+	least   int64                  // least whole number
+	most    uint64                 // largest whole number; 0 for a type of fractions
+	largest float64                // largest finite number of a type of fractions
 }
 
 // datatypes are the types of numbers. The only other datatype is BYTES.
 var datatypes = map[string]datatype{
-	"BOOL":   {1, func(b []byte) float64 { return float64(b[0]) }},
-	"UINT8":  {1, func(b []byte) float64 { return float64(b[0]) }},
-	"INT8":   {1, func(b []byte) float64 { return float64(int8(b[0])) }},
-	"UINT16": {2, func(b []byte) float64 { return float64(binary.LittleEndian.Uint16(b)) }},
-	"INT16":  {2, func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) }},
-	"UINT32": {4, func(b []byte) float64 { return float64(binary.LittleEndian.Uint32(b)) }},
-	"INT32":  {4, func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }},
-	"UINT64": {8, func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }},
-	"INT64":  {8, func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }},
-	"FP16":   {2, func(b []byte) float64 { return float64(raw.Half(binary.LittleEndian.Uint16(b))) }},
-	"FP32":   {4, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
-	"FP64":   {8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
+	"BOOL":   {width: 1, read: func(b []byte) float64 { return float64(b[0]) }, most: 1},
+	"UINT8":  {width: 1, read: func(b []byte) float64 { return float64(b[0]) }, most: math.MaxUint8},
+	"INT8":   {width: 1, read: func(b []byte) float64 { return float64(int8(b[0])) }, least: math.MinInt8, most: math.MaxInt8},
+	"UINT16": {width: 2, read: func(b []byte) float64 { return float64(binary.LittleEndian.Uint16(b)) }, most: math.MaxUint16},
+	"INT16":  {width: 2, read: func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) }, least: math.MinInt16, most: math.MaxInt16},
+	"UINT32": {width: 4, read: func(b []byte) float64 { return float64(binary.LittleEndian.Uint32(b)) }, most: math.MaxUint32},
+	"INT32":  {width: 4, read: func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }, least: math.MinInt32, most: math.MaxInt32},
+	"UINT64": {width: 8, read: func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }, most: math.MaxUint64},
+	"INT64":  {width: 8, read: func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }, least: math.MinInt64, most: math.MaxInt64},
+	"FP16":   {width: 2, read: func(b []byte) float64 { return float64(raw.Half(binary.LittleEndian.Uint16(b))) }, largest: 65504},
+	"FP32":   {width: 4, read: func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }, largest: math.MaxFloat32},
+	"FP64":   {width: 8, read: func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }, largest: math.MaxFloat64},
+}
+
+// check returns an error about the first number that the datatype called name does not have. A missing value and an
+// infinite one pass, because what follows names their column.
+func (d datatype) check(name string, numbers []float64) error {
+	for i, v := range numbers {
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+		case d.most > 0 && !(v == math.Trunc(v) && v >= float64(d.least) && v <= float64(d.most)):
+			return fmt.Errorf("element %d is %v, expected %s, a whole number from %d to %d", i, v, name, d.least, d.most)
+		case d.most == 0 && math.Abs(v) > d.largest:
+			return fmt.Errorf("element %d is %v, expected %s, a number from %v to %v", i, v, name, -d.largest, d.largest)
+		}
+	}
+	return nil
 }
 
 // size returns the number of elements, or an error for a shape that no tensor has or that is
@@ -99,7 +119,7 @@ func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
 func (c *cells) add(v any) error {
 	switch v := v.(type) {
 	case []any, map[string]any:
-		return fmt.Errorf("expected a number, a text, true, false or null, found %s", short(fmt.Sprint(v)))
+		return fmt.Errorf("expected a number, a text, true, false or null, found %s", told(v))
 	case float64:
 		if c.words == nil {
 			c.numbers = append(c.numbers, v)
@@ -128,6 +148,9 @@ func (t inputTensor) cells(n int) (cells, error) {
 	default:
 		c, err = t.json(n)
 	}
+	if err == nil {
+		err = datatypes[t.Datatype].check(t.Datatype, c.numbers)
+	}
 	if err != nil {
 		return c, fmt.Errorf("input %q: %w", t.Name, err)
 	}
@@ -147,7 +170,7 @@ func (t inputTensor) json(n int) (cells, error) {
 	c.numbers = nil
 	var nested []any
 	if err := json.Unmarshal(t.Data, &nested); err != nil {
-		return c, fmt.Errorf("data: expected a list")
+		return c, cmp.Or(tooLarge(t.Data), errors.New("data: expected a list"))
 	}
 	return c, c.flatten(nested, t.Datatype == "BYTES", n)
 }
@@ -184,12 +207,59 @@ func (c *cells) flatten(list []any, words bool, most int) error {
 				continue
 			}
 		}
-		return fmt.Errorf("element %d is %v, expected %s", c.len(), v, map[bool]string{true: "a string", false: "a number"}[words])
+		return fmt.Errorf("element %d is %s, expected %s", c.len(), told(v), map[bool]string{true: "a string", false: "a number"}[words])
 	}
 	if c.len() > most {
 		return fmt.Errorf("more than the %d elements of its shape", most)
 	}
 	return nil
+}
+
+// tooLarge returns an error about the first number of nested lists that is beyond the range of numbers, and nil if there is
+// none.
+func tooLarge(list []byte) error {
+	d := json.NewDecoder(bytes.NewReader(list))
+	d.UseNumber()
+	for element := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return nil
+		}
+		if _, bracket := token.(json.Delim); bracket {
+			continue
+		}
+		if number, ok := token.(json.Number); ok {
+			if _, err := number.Float64(); err != nil {
+				return fmt.Errorf("element %d is %s, expected a finite number", element, short(number.String()))
+			}
+		}
+		element++
+	}
+}
+
+// told returns a value of JSON for a message.
+func told(v any) string {
+	if s, ok := v.(string); ok {
+		return short(s)
+	}
+	text, err := json.Marshal(v)
+	if err != nil { // a parameter of gRPC may be NaN
+		return short(fmt.Sprint(v))
+	}
+	return short(string(text))
+}
+
+// malformed explains an error of a decoder of JSON where the text has a number that JSON does not have.
+func malformed(text []byte, err error) error {
+	var wrong *json.SyntaxError
+	if !errors.As(err, &wrong) || wrong.Offset < 1 || wrong.Offset > int64(len(text)) {
+		return err
+	}
+	rest := text[wrong.Offset-1:]
+	if bytes.HasPrefix(rest, []byte("NaN")) || bytes.HasPrefix(rest, []byte("Infinity")) {
+		return fmt.Errorf("byte %d: found NaN or Infinity, which JSON does not have; null stands for a missing value", wrong.Offset)
+	}
+	return err
 }
 
 // number returns 1 for true and 0 for false.
@@ -243,7 +313,7 @@ func parseInfer(body []byte, length int) (*inferRequest, error) {
 	}
 	var r inferRequest
 	if err := json.Unmarshal(body[:length], &r); err != nil {
-		return nil, fmt.Errorf("the request is no JSON of the inference protocol: %w", err)
+		return nil, fmt.Errorf("the request is no JSON of the inference protocol: %w", malformed(body[:length], err))
 	}
 	rest := body[length:]
 	for i := range r.Inputs {

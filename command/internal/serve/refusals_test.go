@@ -43,7 +43,28 @@ func TestRefusals(t *testing.T) {
 		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":5}}`, 400, "parameter link is 5, expected a text"},
 		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"mc","seed":"seven"}}`, 400, "parameter seed is seven, expected a whole number"},
 		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"logit"}}`, 400, `link "logit", expected "probit", "mc"`},
-		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,1e999]}`), 400, `input "x": data: expected a list`},
+		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,1e999]}`), 400, `input "x": element 1 is 1e999, expected a finite number`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"INT32","data":[5.7]}`), 400, `input "b": element 0 is 5.7, expected INT32, a whole number from -2147483648 to 2147483647`},
+		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"UINT8","data":[[3,-110]]}`), 400, `input "x": element 1 is -110, expected UINT8, a whole number from 0 to 255`},
+		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"UINT64","data":[null,1e30]}`), 400, `input "x": element 1 is 1e+30, expected UINT64, a whole number from 0 to 18446744073709551615`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"BOOL","data":[20]}`), 400, `input "b": element 0 is 20, expected BOOL, a whole number from 0 to 1`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"FP32","data":[1e300]}`), 400, `input "b": element 0 is 1e+300, expected FP32, a number from -3.4028234663852886e+38 to 3.4028234663852886e+38`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"FP64","data":[{}]}`), 400, `input "b": element 0 is {}, expected a number`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"FP64","data":[NaN]}`), 400, `found NaN or Infinity, which JSON does not have; null stands for a missing value`},
+		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"quantiles","parameters":{"level":[0.1]}}]}`, 400, `output "quantiles": parameter "level", expected one of "levels", "binary_data", "content_type"; did you mean levels?`},
+		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"mean","parameters":{"level":0.1}}]}`, 400, `output "mean": parameter "level", expected one of "binary_data", "content_type"`},
+		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"sample":7}}`, 400, `parameter "sample", expected one of`},
+		{"/v2/models/numbers/infer?level=0.9", infer(a + "," + b), 400, `parameter "level", expected no parameters in this address`},
+		{"/models/numbers/predict?levl=0.9", `[[1,2]]`, 400, `parameter "levl", expected one of "level", "quantiles", "above", "link", "header"; did you mean level?`},
+		{"/models/numbers/predict?level=0.9&level=0.5", `[[1,2]]`, 400, `parameter "level" has 2 values, expected one`},
+		{"/models/numbers/predict?model=pairs", `[[1,2]]`, 400, `parameter "model", expected one of`},
+		{"/predict?modle=pairs", `[[1,2]]`, 400, `parameter "modle", expected one of "model", "level", "quantiles", "above", "link", "header"; did you mean model?`},
+		{"/outcomes?models=pairs", `[]`, 400, `parameter "models", expected "model"; did you mean model?`},
+		{"/models/numbers/predict", `[{"a":1,"b":1e400}]`, 400, `row 0 (counting from 0), column "b": expected a finite number, found 1e400`},
+		{"/models/numbers/predict", `[[1,2],[-1e400,2]]`, 400, `row 1 (counting from 0), column "a": expected a finite number, found -1e400`},
+		{"/models/numbers/predict", `[{"a":1,"b":{}}]`, 400, `column "b": expected a number, a text, true, false or null, found {}`},
+		{"/models/numbers/predict", `[{"a":1,"b":NaN}]`, 400, `found NaN or Infinity, which JSON does not have; null stands for a missing value`},
+		{"/models/numbers/predict", `{"rows":[[1,-Infinity]]}`, 400, `found NaN or Infinity, which JSON does not have; null stands for a missing value`},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,null]}`), 400, `feature "b": expected a finite number, found NaN`},
 		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"INT32","data":[null]}`), 400, `column "b": expected a finite number`},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[null,2],"datatype":"FP64","data":[]}`), 400, "shape [0 2]"},
@@ -60,7 +81,7 @@ func TestRefusals(t *testing.T) {
 		{"/models/numbers/predict?level=0.9,0.5", `[[1,2]]`, 400, "level: 2 numbers, expected 1"},
 		{"/models/numbers/predict?quantiles=0.05;0.5", `[[1,2]]`, 400, "the parameters of the address: invalid semicolon"},
 		{"/models/numbers/predict", `[{"a":1,"b":[2]}]`, 400, `row 0 (counting from 0), column "b": expected a number, a text, true, false or null, found [2]`},
-		{"/models/numbers/predict", `[[1,2],[1,{"a":3}]]`, 400, `row 1 (counting from 0), column "b": expected a number, a text, true, false or null, found map[a:3]`},
+		{"/models/numbers/predict", `[[1,2],[1,{"a":3}]]`, 400, `row 1 (counting from 0), column "b": expected a number, a text, true, false or null, found {"a":3}`},
 		{"/models/numbers/predict", `a,b`, 400, "expected JSON"},
 	} {
 		var got failure
@@ -70,6 +91,9 @@ func TestRefusals(t *testing.T) {
 	for body, want := range map[string]string{
 		"": "the body is an empty file", "a,b\n1": "request:2: expected 2 cells, found 1", "a,a\n1,2": `request: two columns are called "a"`,
 		"a;b\n": "request: no rows", "a,b\n1,x": `request:2: column "b": expected a number, found "x"`, "a\n1": `request: no column "b"`,
+		"Bonn": `request: no rows; the first row was taken for names: ?header=no reads it as values`, "a": `request: no rows, and no column "b"`,
+		"Bonn,90":      `request: no rows; the first row was taken for names: ?header=no reads it as values`,
+		"Bonn,x\n1,2":  `?header=no reads it as values`,
 		"a\tb\n1\tNaN": `request:2: column "b": expected a finite number, found "NaN"`, "\x1f\x8b\x08": "the body is a gzip file, expected a table of text",
 	} {
 		a, text := r.send(http.MethodPost, "/models/numbers/predict", "text/csv", []byte(body))
@@ -138,6 +162,31 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%s: no error", want)
 		} else {
 			has(t, want, err.Error(), want)
+		}
+	}
+}
+
+// TestNoSuchAddress: an address or a method that the server does not have is refused by JSON, as everything else is.
+func TestNoSuchAddress(t *testing.T) {
+	r := start(t, nil, "numbers")
+	for _, c := range []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{"GET", "/predictions", 404, "no address /predictions"},
+		{"POST", "/v3", 404, "no address /v3"},
+		{"GET", "/predict", 405, "method GET, expected POST"},
+		{"DELETE", "/v2", 405, "method DELETE, expected GET, HEAD"},
+	} {
+		a, text := r.send(c.method, c.path, "", nil)
+		var got failure
+		if err := json.Unmarshal(text, &got); err != nil || a.StatusCode != c.status || a.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: status %d, %s", c.method, c.path, a.StatusCode, text)
+		}
+		has(t, c.path, got.Error, c.want)
+		if allow := a.Header.Get("Allow"); (c.status == 405) != (allow != "") {
+			t.Errorf("%s %s: the header Allow is %q", c.method, c.path, allow)
 		}
 	}
 }

@@ -103,11 +103,23 @@ func embedLoop[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) fun
 	}
 }
 
+// outside is the error of a place that a table does not have. It is about the values of an input and not about the graph, so
+// that its message has no name of an operation.
+type outside struct {
+	place float64
+	rows  int // of the table
+}
+
+// Error implements error.
+func (o outside) Error() string {
+	return fmt.Sprintf("embedding: place %g, expected a whole number from 0 to %d", o.place, o.rows-1)
+}
+
 // place returns the whole number next to v, which counts from the end if it is negative.
 func place[T kernel.Float](v T, n int) (int, error) {
 	f := math.RoundToEven(float64(v))
 	if !(f >= -float64(n) && f < float64(n)) {
-		return 0, fmt.Errorf("place %g in a table of %d rows", v, n)
+		return 0, outside{float64(v), n}
 	}
 	return (int(f) + n) % n, nil
 }

@@ -187,6 +187,14 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %g, expected %g", name, got, c.want)
 		}
 	}
+	for name, in := range map[string]inputTensor{
+		"gRPC":   {Name: "a", Shape: []int{2}, Datatype: "INT8", typed: &cells{numbers: []float64{1, 300}}},
+		"binary": {Name: "a", Shape: []int{2}, Datatype: "BOOL", raw: []byte{1, 20}},
+	} {
+		if _, err := in.cells(2); err == nil || !strings.HasPrefix(err.Error(), `input "a": element 1 is`) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
 	for bits, want := range map[uint16]float64{0: 0, 1: math.Ldexp(1, -24), 0x7bff: 65504, 0xfc00: math.Inf(-1), 0x3c00: 1, 0x0400: math.Ldexp(1, -14)} {
 		if got := datatypes["FP16"].read(binary.LittleEndian.AppendUint16(nil, bits)); got != want {
 			t.Errorf("half %#x: %g, expected %g", bits, got, want)

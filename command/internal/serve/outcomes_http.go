@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/go-valla/valla"
 )
@@ -143,6 +145,14 @@ func labelOf(i int, object map[string]json.RawMessage) (id string, t target, err
 		Row    *int     `json:"row"`
 		Target *float64 `json:"target"`
 	}{Row: new(int)}
+	var given []string
+	for name := range object {
+		given = append(given, strings.ToLower(name)) // Unmarshal takes names in any case
+	}
+	slices.Sort(given)
+	if err := checkNames("key", given, "id", "row", "target"); err != nil { // a misspelled row would be the first row
+		return "", t, fmt.Errorf("outcome %d (counting from 0): %w", i, err)
+	}
 	raw, err := json.Marshal(object)
 	if err == nil {
 		err = json.Unmarshal(raw, &line)

@@ -84,6 +84,7 @@ func TestOutcomes(t *testing.T) {
 		`numbers/outcomes [{"id":"mine","row":2,"target":4}]`:           "row 2 of a request with 2 rows",
 		`numbers/outcomes [{"id":"mine","row":0}]`:                      "expected the id of a request, a row and a target",
 		`numbers/outcomes [{"id":"mine","row":0,"target":null}]`:        "expected the id of a request, a row and a target",
+		`numbers/outcomes [{"id":"mine","rwo":1,"target":4}]`:           "did you mean row?",
 		`numbers/outcomes [{"id":"mine","row":null,"target":4}]`:        "expected the id of a request, a row and a target",
 		`numbers/outcomes [{"a":1,"b":2}]`:                              "expected a number",
 		`numbers/outcomes [{"a":1,"b":2,"y":3},{"a":1,"b":2,"y":null}]`: "outcome 1 (counting from 0): expected a number \\\"y\\\"",

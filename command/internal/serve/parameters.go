@@ -56,8 +56,9 @@ func numbersIn(parameters map[string]any, name, expected string, def ...float64)
 	return out, nil
 }
 
-// checkNames returns an error about the first name that is not among the known ones, by which nothing would change.
-func checkNames(given []string, known ...string) error {
+// checkNames returns an error about the first name of something of a kind that is not among the known ones, because such a
+// name is a slip that would change nothing.
+func checkNames(kind string, given []string, known ...string) error {
 	for _, name := range given {
 		if slices.Contains(known, name) {
 			continue
@@ -66,7 +67,7 @@ func checkNames(given []string, known ...string) error {
 		if len(known) == 1 {
 			expected = strconv.Quote(known[0])
 		}
-		return fmt.Errorf("parameter %q, expected %s%s", short(name), expected, settings.Nearest(name, known))
+		return fmt.Errorf("%s %q, expected %s%s", kind, short(name), expected, settings.Nearest(name, known))
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func checkQuery(query url.Values, known ...string) error {
 	if len(known) == 0 && len(given) > 0 {
 		return fmt.Errorf("parameter %q, expected no parameters in this address", short(given[0]))
 	}
-	if err := checkNames(given, known...); err != nil {
+	if err := checkNames("parameter", given, known...); err != nil {
 		return err
 	}
 	for _, name := range given {
@@ -96,13 +97,13 @@ var requestParameters = []string{"link", "seed", "samples", "levels", "threshold
 
 // checkParameters returns an error about a parameter that a request does not have.
 func (r *inferRequest) checkParameters() error {
-	return checkNames(slices.Sorted(maps.Keys(r.Parameters)), requestParameters...)
+	return checkNames("parameter", slices.Sorted(maps.Keys(r.Parameters)), requestParameters...)
 }
 
 // checkParameters returns an error about a parameter that the output does not have.
 func (o output) checkParameters(asked requestOutput) error {
 	known := slices.Concat(o.parameters, []string{"binary_data", contentType})
-	if err := checkNames(slices.Sorted(maps.Keys(asked.Parameters)), known...); err != nil {
+	if err := checkNames("parameter", slices.Sorted(maps.Keys(asked.Parameters)), known...); err != nil {
 		return fmt.Errorf("output %q: %w", o.name, err)
 	}
 	return nil

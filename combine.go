@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/layers"
 )
@@ -17,7 +18,7 @@ import (
 // members and whose output is the mean of their outputs. Its variance is the variance between members, beside the noise,
 // whose variance is the mean over the models. [Model.Fit] fits a posterior to each member, by any method. The models
 // must describe the same inputs and outputs, with the same scaling and element type; posteriors of the models do not
-// count. The model has copies of the weights.
+// count. The model has copies of the weights. A fit of the ensemble notes where two networks have equal weights.
 func Combine(models ...*Model) (_ *Model, err error) {
 	defer explain("combine", &err)
 	if len(models) == 0 {
@@ -71,9 +72,9 @@ func (m *Model) sameTask(of *Model) error {
 	case a.Scale != nil || b.Scale != nil:
 		return fmt.Errorf("a network that tells the noise of each row cannot be a member of an ensemble")
 	case !reflect.DeepEqual(a.Inputs, b.Inputs):
-		return fmt.Errorf("other inputs or another scaling of the inputs than model 1: train both on the same rows with the same seed, or with --networks")
+		return fmt.Errorf("other inputs or another scaling of the inputs than model 1: train networks of different sizes on the same rows with the same seed, or one model with --networks")
 	case !reflect.DeepEqual(withoutNoise(a.Outputs), withoutNoise(b.Outputs)):
-		return fmt.Errorf("another scaling of the targets, other classes or another likelihood than model 1: train both on the same rows with the same seed, or with --networks")
+		return fmt.Errorf("another scaling of the targets, other classes or another likelihood than model 1: train networks of different sizes on the same rows with the same seed, or one model with --networks")
 	}
 	return nil
 }
@@ -106,6 +107,26 @@ func (m *Model) copyWeights(models []*Model) {
 			p.Value = source[i].Value.Clone().(*tensor.Dense)
 		}
 	}
+}
+
+// twinNotes returns a note if two members of an ensemble have equal weights, as two equal trainings give them.
+func (m *Model) twinNotes() []string {
+	members := layers.Members(m.Net)
+	for b := range members {
+		for a := range b {
+			if equalWeights(members[a], members[b]) {
+				return []string{fmt.Sprintf("The networks %d and %d of the ensemble have equal weights, so that one network counts twice: the networks of one training with --networks differ, and so do networks of other sizes.", a+1, b+1)}
+			}
+		}
+	}
+	return nil
+}
+
+// equalWeights reports whether two networks have the same arrays.
+func equalWeights(a, b layers.Network) bool {
+	return slices.EqualFunc(layers.Arrays(a), layers.Arrays(b), func(p, q *graph.Param) bool {
+		return slices.Equal(p.Value.Shape(), q.Value.Shape()) && reflect.DeepEqual(p.Value.Data(), q.Value.Data())
+	})
 }
 
 // meanNoise returns the outputs of an ensemble of models, with the mean of their noise variances, for each

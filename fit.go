@@ -173,7 +173,7 @@ func sampleNote(p gp.Problem) string {
 
 // notesOf returns the notes on the rows of a fit, and then the notes on the fit.
 func (m *Model) notesOf(set *data.Set, rows division, f *gp.Fitted) []string {
-	notes := slices.Clone(rows.notes)
+	notes := append(slices.Clone(rows.notes), m.twinNotes()...)
 	if far := m.extremeInput(set); far != "" {
 		notes = append(notes, "Check "+far+".")
 	}

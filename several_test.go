@@ -111,6 +111,23 @@ func TestTrainSeveral(t *testing.T) {
 	}
 }
 
+// TestTwins: the fit of an ensemble in which two networks have equal weights says which they are.
+func TestTwins(t *testing.T) {
+	members, all := severalModels(t, "float32")
+	twice, err := Combine(all, members[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "The networks 2 and 4 of the ensemble have equal weights"
+	for name, m := range map[string]*Model{"different": all, "equal": twice} {
+		fitted := fit(t, m, heavy(200, 1), FitOptions{Settings: &laplace.Settings{}})
+		notes := fitted.History[len(fitted.History)-1].Notes
+		if found := slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, want) }); found != (name == "equal") {
+			t.Errorf("%s networks: notes %q", name, notes)
+		}
+	}
+}
+
 // TestCombineErrors: models of other inputs, outputs or types are refused in one line that names the model.
 func TestCombineErrors(t *testing.T) {
 	m, set := trained(t)

@@ -20,7 +20,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		return nil, err
 	}
 	if !p.additive || !likelihood.IsGaussian(more.Likelihood) {
-		return nil, errors.New("valla: rows can be added exactly to a regression with alpha=0 alone, where A is a sum over rows; the methods sfr, ella and lla take rows in any case")
+		return nil, errors.New("valla: rows can be added exactly to a regression with alpha=0 alone, where A is a sum over rows; fits of sfr and gp-subset take rows, and those of ella without early stopping and of lla without structure=lowrank")
 	}
 	if _, _, err := gp.CheckInputs(more.Net, more.Train.X.Shape()[1:], more.Outputs()); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)

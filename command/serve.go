@@ -247,7 +247,10 @@ func (c *serveCommand) checkOutcomes(cmd *cobra.Command) error {
 
 // checkLimits checks the flags that are numbers and durations.
 func (c *serveCommand) checkLimits() error {
-	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "timeout": int64(c.o.Timeout), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "outcome-rows": int64(c.o.OutcomeRows)} {
+	if c.o.Timeout <= 0 {
+		return settings.Errorf("--timeout %v, expected a time above 0", c.o.Timeout)
+	}
+	for name, v := range map[string]int64{"max-rows": int64(c.o.MaxRows), "queue": int64(c.o.Queue), "batch-rows": int64(c.o.BatchRows), "max-body": int64(c.bodies), "outcome-rows": int64(c.o.OutcomeRows)} {
 		if v < 1 {
 			return settings.Errorf("--%s %d, expected a positive number", name, v)
 		}

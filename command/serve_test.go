@@ -124,21 +124,25 @@ func TestServeCommand(t *testing.T) {
 	if code := s.end(t); code != 0 {
 		t.Errorf("exit code %d after SIGTERM: %s", code, &s.err)
 	}
-	var logged int
+	logged, last := 0, ""
 	for _, line := range strings.Split(strings.TrimSpace(s.err.String()), "\n") {
 		var entry struct{ Msg string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Errorf("log line %q: %v", line, err)
 		}
-		if entry.Msg == "request" {
+		if last = entry.Msg; last == "request" {
 			logged++
 		}
+	}
+	if last != "ended" {
+		t.Errorf("the last line of the log is %q, expected ended", last)
 	}
 	if logged != 1 {
 		t.Errorf("%d requests in the log, expected 1", logged)
 	}
 	fails(t, dir, 2, "no --model", "serve")
 	fails(t, dir, 2, "--queue 0", "serve", "--model", "houses.valla", "--queue", "0")
+	fails(t, dir, 2, "--timeout -1s, expected a time above 0", "serve", "--model", "houses.valla", "--timeout", "-1s")
 	fails(t, dir, 2, "--reload 0", "serve", "--model", "houses.valla", "--reload", "0s")
 	fails(t, dir, 2, "--outcome-level 0, expected a probability above 0 and below 1", "serve", "--model", "houses.valla", "--outcomes", ".", "--outcome-level", "0")
 	fails(t, dir, 2, "--outcome-level goes with --outcomes", "serve", "--model", "houses.valla", "--outcome-level", "0.9")

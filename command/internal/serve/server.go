@@ -212,7 +212,10 @@ func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Dura
 		}
 	case <-ctx.Done():
 	}
-	return s.drain(h, g, grace, patience)
+	err := s.drain(h, g, grace, patience)
+	s.Close() // before the last line of the log
+	s.o.Log.Info("ended", "error", text(err))
+	return err
 }
 
 // slowClient is the time beyond the limit of a request in which a client has to receive the answer.

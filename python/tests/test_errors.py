@@ -247,7 +247,10 @@ class WrongUses(unittest.TestCase):
         with tempfile.TemporaryDirectory() as d:
             path = Path(d) / "m.valla"
             path.write_bytes(b"no model")
-            self.refused("the model", valla.load(path).predict, self.X)
+            self.refused("the model", valla.Model(path).predict, self.X)
+            with self.assertRaises(valla.Error) as e:  # the name that the caller gave
+                valla.load(path)
+            self.assertEqual(str(e.exception), f"{path} is no model file, or it cannot be read")
 
     def test_crash(self):
         with mock.patch.dict(os.environ, VALLA_PROGRAM=str(self.program("#!/bin/sh\nkill -9 $$\n"))):

@@ -266,7 +266,10 @@ def _about(arrays: Dict[str, Array], y: Array, classes: bool) -> List[str]:
 
 def load(path: Pathlike) -> Model:
     """The model in a file of the program."""
-    return Model(path)
+    model = Model(path)
+    if not _network.header(model.path):  # the first prediction would not know the name that the caller gave
+        raise Error(f"{os.fspath(path)} is no model file, or it cannot be read")
+    return model
 
 
 def predict(model: Union[Model, Pathlike], X: Any, **options: Any) -> Dict[str, Array]:

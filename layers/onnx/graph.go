@@ -28,6 +28,9 @@ type Graph struct {
 	// products with turned weights are written without turning them. In files of earlier versions it is not set: posteriors in
 	// them belong to derivatives in another form.
 	Narrow bool `json:"narrow,omitempty"`
+	// ExamplesFirst is set if values that have the examples behind axis 0, or joined with another axis, are computed with the
+	// examples on axis 0. In files of earlier versions it is not set, for the same reason.
+	ExamplesFirst bool `json:"examples_first,omitempty"`
 
 	seeds map[string]value // values that are known before the first node, in a part of a graph
 }

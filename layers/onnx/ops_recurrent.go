@@ -138,9 +138,9 @@ func (c *call) recurrentOutputs(all, last, memory []*graph.Node) []value {
 		}
 		return c.made(c.b.Concat(axis, parts...))
 	}
-	y := c.transposed(value{node: stack(all, 2)}, []int{1, 2, 0, 3})
+	y := c.transposed(value{node: stack(all, 2), moved: true}, []int{1, 2, 0, 3})
 	for _, states := range [][]*graph.Node{last, memory} {
-		y = append(y, c.transposed(value{node: stack(states, 1)}, []int{1, 0, 2})...)
+		y = append(y, c.transposed(value{node: stack(states, 1), moved: true}, []int{1, 0, 2})...)
 	}
 	return y
 }

@@ -466,6 +466,9 @@ func gather(c *call) []value {
 		if axis != 0 || v.node == nil {
 			c.failf("places that depend on the input along axis %d, expected the rows of a table", axis)
 		}
+		if at.rows != nil {
+			return []value{c.byRows(c.made(c.b.Embed(v.node, at.rows)), slices.Concat(at.shape(), v.shape()[1:]), at.before)}
+		}
 		return nodes(c.made(c.b.Embed(v.node, at.node)))
 	}
 	index := c.host(1)

@@ -9,7 +9,8 @@ import (
 // Recurrent layers take the steps on axis 0 and the examples on axis 1, and exporters transpose
 // before and after them. Jacobians by rows need the examples on axis 0. So a value remembers the
 // node that it is a transpose of, and what undoes a transposition uses that. Nodes that nothing
-// uses cost nothing.
+// uses cost nothing. Values that depend on the examples have their rows instead, see byRows, but
+// in files of earlier versions.
 
 // ordered returns a node that is the transpose of origin: axis d is axis perm[d] of origin.
 func (c *call) ordered(n, origin *graph.Node, perm []int) value {
@@ -31,6 +32,11 @@ func (c *call) origin(v value) (of *graph.Node, perm []int) {
 }
 
 func (c *call) transposedNode(v value, perm []int) value {
+	if c.examplesFirst && (v.rows != nil || c.rows(v) && perm[0] != 0) {
+		if y, ok := c.turn(v, perm); ok {
+			return y
+		}
+	}
 	of, own := c.origin(v)
 	both := make([]int, len(perm))
 	for d, p := range perm {
@@ -41,6 +47,12 @@ func (c *call) transposedNode(v value, perm []int) value {
 
 // reshapedNode joins axes, or leaves out axes of one element, in the origin too if it can.
 func (c *call) reshapedNode(v value, shape []int) value {
+	switch {
+	case v.rows != nil:
+		return c.byRows(v.rows, shape, v.before)
+	case c.examplesFirst && c.rows(v) && len(shape) > 0 && shape[0] != c.batch:
+		return c.byRows(v.node, shape, 1)
+	}
 	y := value{node: c.made(c.b.Reshape(v.node, shape...))}
 	runs := joins(v.node.Shape(), shape)
 	if v.origin == nil || runs == nil {
@@ -102,6 +114,11 @@ func joins(from, to []int) [][2]int {
 
 // alongAxis applies what works along one axis to the origin too.
 func (c *call) alongAxis(v value, axis int, f func(n *graph.Node, axis int) *graph.Node) value {
+	if v.rows != nil {
+		if y, ok := c.along(v, axis, f); ok {
+			return y
+		}
+	}
 	y := f(v.node, axis)
 	if v.origin == nil {
 		return value{node: y}

@@ -111,7 +111,7 @@ func readModel(data []byte, dir string, o Options) (*reader, error) {
 	if !model.has(7) {
 		return nil, fmt.Errorf("no ONNX model: there is no graph")
 	}
-	r := &reader{Graph: Graph{Narrow: true}, files: &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}, o: o, weights: map[string]*Tensor{}}
+	r := &reader{Graph: Graph{Narrow: true, ExamplesFirst: true}, files: &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}, o: o, weights: map[string]*Tensor{}}
 	if r.Opset, err = opset(model); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,9 @@ type value struct {
 	perm   []int // axis d of node is axis perm[d] of origin
 	// node is single [1,…] repeated for all examples, if this is not nil.
 	single *graph.Node
+	// rows are the elements with the examples first, if those of node are [before,B,…], and nil if they are [B,…]; see byRows.
+	rows   *graph.Node
+	before int
 	kind   kind // what is known of the elements
 	moved  bool // the elements depend on the inputs
 }
@@ -54,7 +57,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 	constants := 0 // elements of all computed constants
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0], narrow: g.Narrow}
+		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0], narrow: g.Narrow, examplesFirst: g.ExamplesFirst}
 		for _, name := range n.Inputs {
 			c.in = append(c.in, values[name])
 		}
@@ -116,12 +119,13 @@ func (g Graph) known(b *graph.Builder, x *graph.Node, array func(Array) *graph.N
 // call is one use of an operator.
 type call struct {
 	*Node
-	b            *graph.Builder // the graph that is written
-	opset        int            // of the file
-	fixed, batch int            // numbers of examples, in the file (0: free) and now
-	narrow       bool           // see Graph.Narrow
-	in           []value        // values of the inputs
-	err          error          // the error that ended the operator
+	b             *graph.Builder // the graph that is written
+	opset         int            // of the file
+	fixed, batch  int            // numbers of examples, in the file (0: free) and now
+	narrow        bool           // see Graph.Narrow
+	examplesFirst bool           // see Graph.ExamplesFirst
+	in            []value        // values of the inputs
+	err           error          // the error that ended the operator
 }
 
 // do carries the operator out. A helper that fails panics with errStop, which do recovers. What else breaks off, at a damaged file, is
@@ -136,7 +140,9 @@ func (c *call) do() (out []value, err error) {
 			out, err = nil, fmt.Errorf("the operator broke off: %.200q", fmt.Sprint(r))
 		}
 	}()
-	out = operators[c.Op](c)
+	if out = c.apart(); out == nil {
+		out = operators[c.Op](c)
+	}
 	for i := range out {
 		out[i].kind = c.output(i)
 		out[i].moved = out[i].node != nil && slices.ContainsFunc(c.in, func(v value) bool { return v.moved })
@@ -237,7 +243,7 @@ func (c *call) largest() float64 {
 
 // rows reports whether axis 0 of a value is that of the examples, as far as its extent tells.
 func (c *call) rows(v value) bool {
-	return (v.moved || v.single != nil) && v.node != nil && v.node.Dims() > 0 && v.node.Shape()[0] == c.batch
+	return (v.moved || v.single != nil) && v.node != nil && v.rows == nil && v.node.Dims() > 0 && v.node.Shape()[0] == c.batch
 }
 
 // constant says whether all inputs are constants.

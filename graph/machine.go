@@ -87,9 +87,10 @@ func (c *code[T]) checkBound() error {
 
 func runSteps[T kernel.Float](steps []*step[T]) error {
 	for _, s := range steps {
-		if err := s.f(s.y, s.x); errors.As(err, new(outside)) {
-			return err
-		} else if err != nil {
+		if err := s.f(s.y, s.x); err != nil {
+			if errors.As(err, new(outside)) {
+				return err
+			}
 			return fmt.Errorf("graph: %s: %w", s.e.op.Key(), err)
 		}
 	}

@@ -153,7 +153,8 @@ func (f *fitting) notes() (notes []string) {
 		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)
 	}
 	if j := f.q.jitter(); j > 0 {
-		note("The kernel among the points is singular: %g of its mean diagonal was added to it. Points lie upon each other, or there are more of them than weights; fewer points would do (the setting points).", j)
+		note("The kernel among the points is singular: %g of its mean diagonal was added to it. Points lie upon each other, or there are more of them than weights; fewer points would do (the setting points). "+
+			"Where the prior variance of an output is more than %.0e times the noise variance, variances come out too large.", j, 1/j)
 	}
 	if g := f.s.PriorGrid; len(g) > 1 && (f.q.prior == slices.Min(g) || f.q.prior == slices.Max(g)) {
 		note("The best prior standard deviation, %g, is at an end of prior-grid.", f.q.prior)

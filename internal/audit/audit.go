@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -36,6 +38,16 @@ func (r *Rows) N() int { return len(r.Inside) }
 
 // Probe predicts the rows with the given numbers for other inputs x, [len(rows),D].
 type Probe func(x []float64, rows []int) (Answer, error)
+
+// mixed probes rows between which values were exchanged. It returns false where the network takes no such rows, such as a mask
+// without a step: the exchange then tells nothing.
+func (r *Rows) mixed(x []float64, rows []int) (a Answer, ok bool, err error) {
+	a, err = r.Probe(x, rows)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return a, false, err
+	}
+	return a, err == nil, nil
+}
 
 // Answer is what a [Probe] finds for n rows.
 type Answer struct {

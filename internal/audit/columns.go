@@ -195,9 +195,12 @@ func (r *Rows) repaired() ([]string, error) {
 			for i := range rows {
 				mixed[i*d+a], mixed[i*d+b] = mixed[i*d+b], mixed[i*d+a]
 			}
-			now, err := r.Probe(mixed, rows)
+			now, ok, err := r.mixed(mixed, rows)
 			if err != nil {
 				return nil, err
+			}
+			if !ok {
+				continue
 			}
 			gain := make([]float64, len(rows))
 			for i := range rows {

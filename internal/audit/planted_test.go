@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,6 +158,32 @@ func TestTraded(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedRowsRefused: a network that takes no rows with exchanged values is judged by the other findings.
+func TestMixedRowsRefused(t *testing.T) {
+	rng, m := rand.New(rand.NewPCG(1, 7)), truth{0}
+	train, d := draw(3000, 0, m, rng), draw(2000, 3000, m, rng)
+	for i := range d.y {
+		d.y[i] += 3 // so that pairs of columns are tried
+	}
+	r := d.rows(m, train)
+	plain, calls := r.Probe, 0
+	ends := errors.New("predict: row 3: the network's output is NaN")
+	r.Probe = func(x []float64, rows []int) (Answer, error) {
+		if calls++; !slices.Equal(x, r.taken(rows)) {
+			return Answer{}, ends
+		}
+		return plain(x, rows)
+	}
+	if out, err := Run(r); err != nil || len(out.Findings) == 0 || calls < 3 {
+		t.Errorf("found %+v after %d probes, error %v", out, calls, err)
+	}
+	if ends = context.Canceled; !errors.Is(second(Run(r)), context.Canceled) {
+		t.Error("an interrupted audit goes on")
+	}
+}
+
+func second(_ *Result, err error) error { return err }
 
 // TestClean: nothing is found in rows that are as predicted.
 func TestClean(t *testing.T) {

@@ -42,9 +42,12 @@ func (r *Rows) weights() ([]Weight, error) {
 		for i, k := range rng.Perm(len(rows)) {
 			mixed[i*d+j] = x[k*d+j]
 		}
-		a, err := r.Probe(mixed, rows)
+		a, ok, err := r.mixed(mixed, rows)
 		if err != nil {
 			return nil, err
+		}
+		if !ok {
+			continue
 		}
 		w := Weight{Name: name, column: j, Center: change(plain.Center, a.Center, len(rows))}
 		for i := range rows {

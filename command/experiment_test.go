@@ -33,7 +33,7 @@ func TestExperimentCommand(t *testing.T) {
 		t.Errorf("output %q", out)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "runs", "report.html"))
-	if err != nil || !strings.Contains(string(page), "valla experiment run toy --profile full --m=3,6 --iterations=20 --method=map,lla,valla") {
+	if err != nil || !strings.Contains(string(page), "valla experiment run toy --profile full --seed=0 --m=3,6 --iterations=20 --method=map,lla,valla") {
 		t.Errorf("the report lacks the command; error %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "my.yaml"), []byte("name: my\ndata: toy1d\nmethod: []\n"), 0o644); err != nil {

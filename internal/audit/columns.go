@@ -170,6 +170,15 @@ const (
 	mostLoss  = 50   // NLL of a row above which it counts no more
 )
 
+// withSwapped returns rows x [n,d] with two columns exchanged.
+func withSwapped(x []float64, d, a, b int) []float64 {
+	out := slices.Clone(x)
+	for row := range slices.Chunk(out, d) {
+		row[a], row[b] = row[b], row[a]
+	}
+	return out
+}
+
 // repaired tries to exchange each pair of columns that look like each other in the training, and returns the pair that makes the predictions better
 // by far; nil if there is none.
 func (r *Rows) repaired() ([]string, error) {
@@ -191,11 +200,7 @@ func (r *Rows) repaired() ([]string, error) {
 			if !r.traded(a, b) {
 				continue
 			}
-			mixed := slices.Clone(x)
-			for i := range rows {
-				mixed[i*d+a], mixed[i*d+b] = mixed[i*d+b], mixed[i*d+a]
-			}
-			now, ok, err := r.mixed(mixed, rows)
+			now, ok, err := r.mixed(withSwapped(x, d, a, b), rows)
 			if err != nil {
 				return nil, err
 			}

@@ -18,12 +18,15 @@ func (m *Model) abstaining(ctx context.Context, rows jury, o CalibrateOptions) (
 	if !(o.Risk > 0 && o.Risk < 1) || !(o.Confidence > 0 && o.Confidence < 1) || !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
 		return nil, nil, settings.Errorf("risk %g with confidence %g and tolerance %g, expected a risk and a confidence between 0 and 1, and a tolerance of 0 or more", o.Risk, o.Confidence, o.Tolerance)
 	}
+	if err := showsRisk(m.Likelihood().Kind(), o.Tolerance); err != nil {
+		return nil, nil, err
+	}
 	o.OnRows, o.Abstain = rows.pass(), nil
 	p, err := m.predict(ctx, rows.x, o.PredictOptions, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	wrong, err := mistakes(p, graph.Floats(rows.y), m.Likelihood().Kind(), o)
+	wrong, err := mistakes(p, graph.Floats(rows.y), o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,9 +101,17 @@ func chooseAbstain(p *Prediction, wrong []bool, o CalibrateOptions) (*calibrate.
 	return best, nil
 }
 
+// showsRisk returns an error if targets of a kind can be wrong by no interval. A tolerance is right or wrong for any number.
+func showsRisk(kind likelihood.Kind, tolerance float64) error {
+	if tolerance == 0 && (kind == likelihood.Binary || kind == likelihood.Ordered) {
+		return settings.Errorf("%s targets: an interval of labels is hardly ever wrong, so that it shows no risk; expected numbers, or a model of classes (valla train --classes)", kind)
+	}
+	return nil
+}
+
 // mistakes returns which rows are wrong: another class than the most probable one, or a number too far from its mean or
 // outside its interval.
-func mistakes(p *Prediction, y []float64, kind likelihood.Kind, o CalibrateOptions) ([]bool, error) {
+func mistakes(p *Prediction, y []float64, o CalibrateOptions) ([]bool, error) {
 	wrong := make([]bool, p.N())
 	if p.Classes != nil {
 		if o.Tolerance > 0 {
@@ -113,9 +124,6 @@ func mistakes(p *Prediction, y []float64, kind likelihood.Kind, o CalibrateOptio
 	}
 	if len(y) != len(p.Mean) {
 		return nil, settings.Errorf("rows that need a look need targets of one number")
-	}
-	if o.Tolerance == 0 && (kind == likelihood.Binary || kind == likelihood.Ordered) {
-		return nil, settings.Errorf("%s targets: an interval of labels is hardly ever wrong, so that it shows no risk; expected numbers, or a model of classes (valla train --classes)", kind)
 	}
 	t := len(p.Targets)
 	lower, upper, err := p.Interval(o.Level)

@@ -9,9 +9,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
 )
 
 // Combine returns an ensemble of the networks of models: a model without a posterior, whose network has these networks as
@@ -111,22 +111,18 @@ func (m *Model) copyWeights(models []*Model) {
 
 // twinNotes returns a note if two members of an ensemble have equal weights, as two equal trainings give them.
 func (m *Model) twinNotes() []string {
-	members := layers.Members(m.Net)
-	for b := range members {
-		for a := range b {
-			if equalWeights(members[a], members[b]) {
-				return []string{fmt.Sprintf("The networks %d and %d of the ensemble have equal weights, so that one network counts twice: the networks of one training with --networks differ, and so do networks of other sizes.", a+1, b+1)}
-			}
+	var weights []string
+	for b, member := range layers.Members(m.Net) {
+		own := "" // layers.Fingerprint has the names of arrays, too, which differ
+		for _, p := range layers.Arrays(member) {
+			own += train.Checksum(p.Value) + " "
 		}
+		if a := slices.Index(weights, own); a >= 0 {
+			return []string{fmt.Sprintf("The networks %d and %d of the ensemble have equal weights, so that one network counts twice: the networks of one training with --networks differ, and so do networks of other sizes.", a+1, b+1)}
+		}
+		weights = append(weights, own)
 	}
 	return nil
-}
-
-// equalWeights reports whether two networks have the same arrays.
-func equalWeights(a, b layers.Network) bool {
-	return slices.EqualFunc(layers.Arrays(a), layers.Arrays(b), func(p, q *graph.Param) bool {
-		return slices.Equal(p.Value.Shape(), q.Value.Shape()) && reflect.DeepEqual(p.Value.Data(), q.Value.Data())
-	})
 }
 
 // meanNoise returns the outputs of an ensemble of models, with the mean of their noise variances, for each

@@ -20,7 +20,7 @@ import (
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
 	Method string `set:"method" choice:"temperature vector conformal law abstain" help:"what is corrected, see above"`
-	Sets   string `set:"sets" choice:"lac aps raps" help:"with conformal, classification: the smallest sets, which may be empty (lac), sets that grow where classes are hard to distinguish (aps), or these with fewer improbable classes (raps)"`
+	Sets   string `set:"sets" choice:"lac aps raps" auto:"lac for classes" help:"with conformal, classification: the smallest sets, which may be empty (lac), sets that grow where classes are hard to distinguish (aps), or these with fewer improbable classes (raps)"`
 	Groups string `set:"groups" help:"with conformal: a column; the intervals or sets then hold their probability in each group of rows by its values"`
 	Law    string `set:"law" choice:"auto gaussian student-t mixture" help:"with law: the law of the residuals; with auto the rows choose it"`
 	Seed   uint64 `set:"seed" help:"seed of the sets aps and raps"`
@@ -148,9 +148,6 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	like, err := c.newRows(cmd, m)
 	if err != nil {
 		return err
-	}
-	if !cmd.Flags().Changed("sets") {
-		c.Sets = "" // a regression has none
 	}
 	d := c.drawer(cmd)
 	o := valla.CalibrateOptions{Like: like, Method: c.Method, Sets: c.Sets, Groups: c.Groups, Level: c.Level, Law: strings.TrimPrefix(c.Law, "auto"),

@@ -107,6 +107,12 @@ func (e *Encoding) Features() []string {
 	return names
 }
 
+// ColumnOf returns the column from which an input of the name feature comes, as far as [Encoding.Features] names it.
+func ColumnOf(feature string) string {
+	column, _, _ := strings.Cut(feature, "=")
+	return strings.TrimSuffix(strings.TrimSuffix(column, " other"), " missing")
+}
+
 // Cells returns the columns of a row of inputs [D] as text, in the order of [Encoding.Names].
 // Numbers have six digits, and words that the training rows lack are "other".
 func (e *Encoding) Cells(inputs []float64) []string {

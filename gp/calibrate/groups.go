@@ -21,8 +21,8 @@ type Groups struct {
 const mostGroups = 10
 
 // FindGroups divides n rows with d inputs x [n,d] by the inputs of a column into groups of at least least rows. The values of a
-// column with few values, and the categories of a column that is one input of codes, have groups of their own. Other columns of numbers have up to ten groups of nearly the same size.
-// Categories with fewer rows are one group together. It is an error if there are not two groups.
+// column with few values have groups of their own, and so have the categories of a column that is one input of codes. Other
+// columns of numbers have up to ten groups of nearly the same size. Categories with fewer rows are one group together. It is an error if there are not two groups.
 func FindGroups(name string, inputs []int, codes bool, x []float64, d, least int) (*Groups, error) {
 	g := &Groups{Name: name, Inputs: inputs}
 	n := len(x) / d

@@ -78,10 +78,9 @@ func DeviationOf(nll func(factor float64) float64) (float64, error) {
 	return t, nil
 }
 
-// Deviation returns the factor of all standard deviations that minimises the negative log-likelihood of a regression
-// with Gaussian predictions:
-// the root of the mean of (y − μ)²/v over the rows and targets, for means μ, variances v and targets y, [n,T] each. The
-// error is an [ErrEdge] if this is 0 or infinite.
+// Deviation returns the factor of all standard deviations that minimises the negative log-likelihood of a regression with
+// Gaussian predictions: the root of the mean of (y − μ)²/v over the rows and targets, for means μ, variances v and targets
+// y, [n,T] each. The error is an [ErrEdge] if this is 0 or infinite.
 func Deviation(mean, variance, y []float64) (float64, error) {
 	sum := 0.0
 	for i, v := range y {

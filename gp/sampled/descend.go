@@ -17,7 +17,8 @@ const (
 	fallShare = 0.95
 )
 
-// diverged is how many times as large as at the start a loss is no noise of mini-batches.
+// diverged is how many times as large as at the start a loss is no noise of mini-batches. Solves with rates that were too large passed
+// it within some ten steps.
 const diverged = 100
 
 // newBatches prepares stochastic gradients for n samples.

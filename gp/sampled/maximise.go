@@ -95,6 +95,7 @@ type newton struct {
 // push returns J v [N,C].
 func (n *newton) push(v []float64) ([]float64, error) {
 	all := make([]float64, n.p.Train.N()*n.c)
+	n.numbers.Passes++
 	return all, n.linear.sweep(n.ctx, push, n.p.Train.X, []int{0}, v, nil, func(_, first int, _, along []float64) []float64 {
 		copy(all[first*n.c:], along)
 		return nil

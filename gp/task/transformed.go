@@ -200,11 +200,12 @@ func (p *Prediction) Additive(y []float64) (mean, variance, additive []float64) 
 // standard deviations, the noise included: the mean over rows and targets, up to a term that does not depend on the factor.
 func (p *Prediction) NLLWith(y []float64) func(factor float64) float64 {
 	mean, _, additive := p.Additive(y)
-	in := cmp.Or(p.spread.under, p)
+	in, at := cmp.Or(p.spread.under, p), make([]float64, 1)
 	return func(factor float64) float64 {
 		sum := 0.0
 		for i, v := range additive {
-			sum += in.nll(i, []float64{mean[i] + (v-mean[i])/factor})
+			at[0] = mean[i] + (v-mean[i])/factor
+			sum += in.nll(i, at)
 		}
 		return sum/float64(len(y)) + math.Log(factor)
 	}

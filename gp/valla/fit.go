@@ -131,7 +131,7 @@ func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, err
 	if err := f.split(ctx); err != nil {
 		return nil, err
 	}
-	record.PriorStds, record.Notes = []float64{f.layer.PriorStd()}, f.notes()
+	record.PriorStds, record.Notes = []float64{f.layer.PriorStd()}, append(f.notes(), record.Notes...)
 	return gp.Learned(f.post, f.lik, record), nil
 }
 

@@ -251,7 +251,7 @@ func (f *fitting) naturalSteps(ctx context.Context) (*gp.Fitted, error) {
 			return nil, err
 		}
 		record.Facts = jitterFacts(n.ladder.numbers.Jitter)
-		f.weightNotes = append(f.weightNotes, roundingNotes(n.ladder.numbers.Left, n.dt)...)
+		record.Notes = roundingNotes(n.ladder.numbers.Left, n.dt)
 		return f.fitted(ctx, record)
 	})
 }

@@ -39,7 +39,9 @@ func (f *fitting) notes() []string {
 	return notes
 }
 
-// leastLeft is the share of the prior variance below which rounding, and in float32 the jitter of K_z, may be a tenth of a variance.
+// leastLeft is the share of the prior variance below which rounding, and in float32 the jitter of K_z, may change variances by
+// a fifth and more. In a linear regression on years, 2000 ± 10, not standardised, variances were 17 % too large in float64 where 3e-10
+// of the prior variance was left, and without a right digit where 4e-12 was; in float32 20 % too large at 2e-6.
 func leastLeft(dt tensor.Dtype) float64 { return max(1e-10, 10*leastJitter(dt)) }
 
 // roundingNotes says that variances, which are differences of two large numbers, have lost their digits, where the data leave so small

@@ -83,6 +83,7 @@ type sums struct {
 	t       [][]float64 // Σ w λ v vᵀ, [M,M]
 	losses  []float64   // the objective; of a part that is not the first its data term
 	noise   [][]float64 // gradients in the likelihood's parameters
+	left    float64     // share of the prior variance that is left at the examples of the last part, at the leading rung
 	lead    *target     // of the leading rung, where its step was made on the way
 }
 
@@ -96,6 +97,7 @@ func (s *sums) add(part *sums) {
 			s.noise = append(s.noise, make([]float64, len(part.noise[i])))
 		}
 	}
+	s.left = part.left
 	for i := range part.t {
 		s.losses[i] += part.losses[i]
 		kernel.Add(s.t[i], s.t[i], part.t[i])
@@ -158,7 +160,10 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 		}
 		out.losses[i] -= m.sum
 		out.t[i], out.noise[i] = weightedGram(p.mem, p.m, m.lambda, v.k), m.gradients
-		if i == n.ladder.lead() && !n.s.FixInducing {
+		if i != n.ladder.lead() {
+			return nil
+		}
+		if out.left = m.left; !n.s.FixInducing {
 			cotangents, err = n.cotangents(i, out, v, m, ask)
 		}
 		return err
@@ -230,6 +235,7 @@ func (n *natural) step(s *sums, p pace, iteration int) error {
 	if err != nil {
 		return err
 	}
+	n.ladder.numbers.Left = s.left
 	n.ladder.changed(s.change+slices.Max(changes), iteration+1)
 	return nil
 }

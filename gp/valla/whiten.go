@@ -21,6 +21,7 @@ type values struct {
 type marginals struct {
 	w, lambda []float64 // coordinates [b·K,M] and weighted λ [b,K]
 	sum       float64   // Σ w ℓ
+	left      float64   // share of the prior variance that is left; 0 without a prior variance
 	gradients []float64 // of −Σ w ℓ in the likelihood's parameters
 }
 
@@ -28,8 +29,8 @@ type marginals struct {
 func (n *natural) marginals(i int, p *spectrum, e values, weights []float64) (marginals, error) {
 	m := marginals{w: p.rotate(e.k)}
 	q := p.variance(n.ladder.scale(i), e.diag, m.w)
-	if prior := n.ladder.scale(i) * kernel.Sum(e.diag); i == n.ladder.lead() && prior > 0 {
-		n.ladder.numbers.Left = kernel.Sum(q) / prior
+	if prior := n.ladder.scale(i) * kernel.Sum(e.diag); prior > 0 {
+		m.left = kernel.Sum(q) / prior
 	}
 	if n.picks != nil {
 		q = n.picks.spread(q)

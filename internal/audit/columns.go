@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/internal/dense"
 )
 
@@ -145,16 +145,10 @@ func (r *Rows) exchanged(moved []Drifted) ([]string, error) {
 // traded reports whether two columns look like each other in the training; true if the training is not known. Inputs of one
 // column of the data have not changed places.
 func (r *Rows) traded(a, b int) bool {
-	if origin(r.Names[a]) == origin(r.Names[b]) {
+	if data.ColumnOf(r.Names[a]) == data.ColumnOf(r.Names[b]) {
 		return false
 	}
 	return r.Train == nil || r.like(a, b) && r.like(b, a)
-}
-
-// origin is the name of the column of the data from which an input comes: see data.Encoding.
-func origin(name string) string {
-	name, _, _ = strings.Cut(name, "=")
-	return strings.TrimSuffix(strings.TrimSuffix(name, " other"), " missing")
 }
 
 // like reports whether the values of column a have the distribution of column b in the training.

@@ -12,17 +12,13 @@ import (
 // the items in their order and draws one at each whole number plus u that Σ π passes, for u in [0,1)
 // (Madow 1949). It returns the drawn items, in ascending order, and their π. Sizes are 0 or positive.
 func Sample(sizes []float64, k int, u float64) (items []int, pi []float64) {
-	b, n := bound(sizes, k)
+	b, left := bound(sizes, k)
+	n := min(k, left)
 	if n == 0 {
 		return nil, nil
 	}
 	items, pi = make([]int, 0, n), make([]float64, 0, n)
-	sum, next, left := 0.0, u, len(sizes)
-	for _, size := range sizes {
-		if size == 0 {
-			left--
-		}
-	}
+	sum, next := 0.0, u
 	for i, size := range sizes {
 		if size == 0 {
 			continue
@@ -38,9 +34,9 @@ func Sample(sizes []float64, k int, u float64) (items []int, pi []float64) {
 	return items, pi
 }
 
-// bound returns the b with Σ min(1, size/b) = n, and n, which is k or the number of sizes above 0
-// where these are fewer.
-func bound(sizes []float64, k int) (b float64, n int) {
+// bound returns the number of sizes above 0, and the b with Σ min(1, size/b) = k, or with the number of these sizes for the sum
+// where they are fewer.
+func bound(sizes []float64, k int) (b float64, some int) {
 	sorted := slices.Sorted(slices.Values(sizes))
 	first, _ := slices.BinarySearch(sorted, math.SmallestNonzeroFloat64)
 	sorted = sorted[first:]
@@ -61,5 +57,5 @@ func bound(sizes []float64, k int) (b float64, n int) {
 			break
 		}
 	}
-	return b, k
+	return b, len(sorted)
 }

@@ -13,8 +13,8 @@ func TestSample(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1e-12, 1), rapid.Float64Range(1, 1e12)), 1, 12).Draw(t, "sizes")
 		k, u := rapid.IntRange(1, len(sizes)+1).Draw(t, "k"), rapid.Float64Range(0, math.Nextafter(1, 0)).Draw(t, "u")
-		b, n := bound(sizes, k)
-		sum, some := 0.0, 0
+		b, found := bound(sizes, k)
+		n, sum, some := min(k, found), 0.0, 0
 		for _, s := range sizes {
 			if s > 0 {
 				sum, some = sum+min(1, s/b), some+1

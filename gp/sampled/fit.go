@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -96,7 +97,7 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 		return nil, &graph.MemoryError{What: f.what(), Need: need, Limit: f.limit}
 	}
 	var err error
-	f.linear, err = newLinear(p.Net, p.Dtype(), p.Train.X.Shape()[1:], p.Outputs(), f.limit-need)
+	f.linear, err = newLinear(p.Net, p.Dtype(), p.Train.X.Shape()[1:], p.Outputs(), min(s.Samples, kernel.Threads()), f.limit-need)
 	return f, err
 }
 

@@ -98,7 +98,12 @@ func TestModes(t *testing.T) {
 		if n.out, err = n.push(mode); err != nil {
 			t.Fatal(err)
 		}
-		decrease, err := n.step()
+		g, err := n.descent()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := n.direction(g)
+		decrease := kernel.Dot(g, d)
 		if size := kernel.Dot(mode, mode); err != nil || size == 0 || decrease > 1e-11*size {
 			t.Errorf("%s: the loss falls by %g at weights of squared length %g, error %v", p.Name, decrease, size, err)
 		}

@@ -2,6 +2,7 @@ package sampled
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,7 @@ type linear struct {
 	outputs int            // C
 	p       int            // P
 	size    int            // rows in a batch
-	limit   int64          // bytes of all programs
+	threads int            // directions at a time
 	cost    graph.Cost     // of a pass of the kind both
 
 	tell     func(rows, of int) // if not nil, it is called after each batch of a pass
@@ -49,16 +50,20 @@ const (
 // directions at a time. In a plain pass v and the result have no meaning.
 type visitor func(s, first int, out, along []float64) []float64
 
-// newLinear plans the passes over rows of a shape.
-func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs int, limit int64) (*linear, error) {
-	l := &linear{net: net, dt: dt, input: input.Clone(), outputs: outputs, p: layers.Count(net), limit: limit}
-	size, _, err := graph.Tile("sampled: a pass over training rows", rowsAtOnce, max(1, limit), func(size int) (_ int64, err error) {
+// newLinear plans the passes over rows of a shape, for so many directions at a time within limit bytes, or for one where
+// no batch of rows is small enough for more. Programs of two kinds exist at a time.
+func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs, threads int, limit int64) (*linear, error) {
+	l := &linear{net: net, dt: dt, input: input.Clone(), outputs: outputs, p: layers.Count(net), threads: max(1, threads)}
+	size, _, err := graph.Tile("sampled: a pass over training rows", rowsAtOnce, max(1, limit/2/int64(l.threads)), func(size int) (_ int64, err error) {
 		if l.planned, err = l.write(both, size); err != nil {
 			return 0, err
 		}
 		l.cost = l.planned.draft.Cost()
 		return l.cost.Bytes, nil
 	})
+	if over := (*graph.MemoryError)(nil); threads > 1 && errors.As(err, &over) {
+		return newLinear(net, dt, input, outputs, 1, limit)
+	}
 	l.size = size
 	return l, err
 }
@@ -121,12 +126,9 @@ func (p *pass) cotangents(in [][]float64) ([]float64, error) {
 	return ct, nil
 }
 
-// compiled returns at least n passes of a kind, or as many as the limit allows.
+// compiled returns n passes of a kind.
 func (l *linear) compiled(k kind, n int) ([]*pass, error) {
 	for len(l.programs[k]) < n {
-		if all := l.programs[k]; len(all) > 0 && int64(len(all)+1)*int64(all[0].program.Bytes()) > l.limit {
-			break
-		}
 		p, err := l.planned, error(nil)
 		if k == both && p != nil {
 			l.planned = nil
@@ -143,14 +145,14 @@ func (l *linear) compiled(k kind, n int) ([]*pass, error) {
 		}
 		l.programs[k] = append(l.programs[k], p)
 	}
-	return l.programs[k][:min(n, len(l.programs[k]))], nil
+	return l.programs[k][:n], nil
 }
 
 // sweep goes over the rows x [N,…] for the directions with the numbers which. For each it
 // hands J v to visit and adds Jᵀ c to sum, where c is what visit returns. v and sum hold all
 // directions, [S,P]; v is nil without J v, and sum without Jᵀ c.
 func (l *linear) sweep(ctx context.Context, k kind, x *tensor.Dense, which []int, v, sum []float64, visit visitor) error {
-	passes, err := l.compiled(k, min(len(which), kernel.Threads()))
+	passes, err := l.compiled(k, min(len(which), l.threads))
 	if err != nil {
 		return err
 	}

@@ -66,18 +66,18 @@ const (
 // it changes the outputs, so that a search along the step costs nothing. The result has about the
 // relative error of the tolerance.
 func (f *fitting) bestWeights(ctx context.Context, w []float64) ([]float64, error) {
-	n := &newton{fitting: f, ctx: ctx, w: append([]float64(nil), w...), rng: rand.New(rand.NewPCG(f.r.Seed, newtonStream))}
+	n := &newton{fitting: f, ctx: ctx, w: slices.Clone(w), rng: rand.New(rand.NewPCG(f.r.Seed, newtonStream))}
+	n.out = make([]float64, len(f.all.y)/f.lik.Width())
 	var err error
-	if n.out, err = n.push(n.w); err != nil {
-		return nil, err
-	}
-	for range mostNewton {
-		decrease, err := n.step()
-		if err != nil {
+	if kernel.Dot(w, w) > 0 {
+		if n.out, err = n.push(n.w); err != nil {
 			return nil, err
 		}
-		if tol := f.s.Tolerance; decrease <= tol*tol*f.numbers.Lambda*kernel.Dot(n.w, n.w) {
-			break
+	}
+	for range mostNewton {
+		near, err := n.step()
+		if near || err != nil {
+			return n.w, err
 		}
 	}
 	return n.w, nil
@@ -102,33 +102,42 @@ func (n *newton) push(v []float64) ([]float64, error) {
 	})
 }
 
-// step makes a step, and returns gᵀH⁻¹g for the gradient g and the Hessian H: at least λ times
-// the squared distance from the minimum.
-func (n *newton) step() (float64, error) {
-	g, lambda := make([]float64, n.size), n.numbers.Lambda
+// step makes a step, and tells whether the minimum was near: a step is about as long as the distance, and leaves half of it or
+// less. Near the minimum the step needs no search, and nobody asks for the outputs after it.
+func (n *newton) step() (near bool, err error) {
+	g, err := n.descent()
+	if err != nil {
+		return false, err
+	}
+	d, err := n.direction(g)
+	if err != nil {
+		return false, err
+	}
+	if tol := n.s.Tolerance; kernel.Dot(d, d) <= tol*tol*kernel.Dot(n.w, n.w) {
+		kernel.Add(n.w, n.w, d)
+		return true, nil
+	}
+	change, err := n.push(d)
+	if err != nil {
+		return false, err
+	}
+	t := n.search(d, change, kernel.Dot(g, d)/2)
+	kernel.Axpy(t, d, n.w)
+	kernel.Axpy(t, change, n.out)
+	return false, nil
+}
+
+// descent is minus the gradient, of all rows.
+func (n *newton) descent() ([]float64, error) {
+	g := make([]float64, n.size)
 	n.numbers.Passes++
 	err := n.linear.sweep(n.ctx, pull, n.p.Train.X, []int{0}, nil, g, func(_, first int, out, _ []float64) []float64 {
 		at := first * n.c
 		return n.residuals(n.out[at:at+len(out)], n.rows(n.all.y, first, len(out)/n.c))
 	})
-	if err != nil {
-		return 0, err
-	}
 	kernel.Scale(g, -1, g)
-	kernel.Axpy(-lambda, n.w, g)
-	d, err := n.direction(g)
-	if err != nil {
-		return 0, err
-	}
-	change, err := n.push(d)
-	if err != nil {
-		return 0, err
-	}
-	decrease := kernel.Dot(g, d)
-	t := n.search(d, change, decrease/2)
-	kernel.Axpy(t, d, n.w)
-	kernel.Axpy(t, change, n.out)
-	return decrease, nil
+	kernel.Axpy(-n.numbers.Lambda, n.w, g)
+	return g, err
 }
 
 // residuals are minus the derivatives of log p(y | f) for rows f [n,C] and y [n,W·C].

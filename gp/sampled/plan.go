@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/along"
-	"github.com/go-valla/valla/internal/kernel"
 )
 
 var _ gp.Estimator = (*Settings)(nil)
@@ -29,11 +28,7 @@ const usualIterations, usualNewton, usualSteps = 12, 35, 5
 func (f *fitting) plan() (*gp.Plan, error) {
 	plan := &gp.Plan{What: f.what(), Cheaper: "a smaller value of the setting samples"}
 	plan.Hold(f.need())
-	threads := int64(min(f.s.Samples, kernel.Threads()))
-	if threads*f.linear.cost.Bytes > f.linear.limit {
-		threads = 1
-	}
-	plan.Hold(2 * threads * f.linear.cost.Bytes)
+	plan.Hold(2 * int64(f.linear.threads) * f.linear.cost.Bytes)
 	n, p, samples := f.p.Train.N(), float64(f.size), float64(f.s.Samples)
 	share := min(1, float64(f.summed())/float64(n))
 	steps := float64(f.solves())

@@ -1,10 +1,12 @@
 package sampled
 
 import (
+	"errors"
 	"math"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/small"
@@ -93,5 +95,29 @@ func TestTold(t *testing.T) {
 	}})
 	if told["steps"] != 1 || told["rows of a pass"] != 2 {
 		t.Errorf("ends of %v", told)
+	}
+}
+
+// TestThreads: passes for several directions at a time have smaller batches where there is little memory, and become passes for one
+// direction where no batch is small enough.
+func TestThreads(t *testing.T) {
+	p := problems(t)[0]
+	planned := func(threads int, limit int64) (*linear, error) {
+		return newLinear(p.Net, p.Dtype(), p.Train.X.Shape()[1:], p.Outputs(), threads, limit)
+	}
+	all := small.Must(t, func() (*linear, error) { return planned(4, 1<<30) })
+	one := false
+	for limit, over := 8*all.cost.Bytes, (*graph.MemoryError)(nil); ; limit = limit * 9 / 10 {
+		l, err := planned(4, limit)
+		if errors.As(err, &over) {
+			break
+		}
+		if err != nil || 2*int64(l.threads)*l.cost.Bytes > limit || (l.size == all.size) != (limit == 8*all.cost.Bytes) {
+			t.Fatalf("%d bytes: %d threads with batches of %d rows, %d bytes each; error %v", limit, l.threads, l.size, l.cost.Bytes, err)
+		}
+		one = one || l.threads == 1
+	}
+	if !one {
+		t.Error("no limit left one thread")
 	}
 }

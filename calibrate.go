@@ -134,6 +134,9 @@ func (m *Model) calibrationRows(set *data.Set, o CalibrateOptions) (gp.Examples,
 	if err := m.calibratable(o.Method); err != nil {
 		return gp.Examples{}, err
 	}
+	if o.Link != "" && !slices.Contains([]string{CalibrateConformal, CalibrateAbstain}, o.Method) {
+		return gp.Examples{}, settings.Errorf("the link %q with the method %q, which needs none: expected %q or %q", o.Link, cmp.Or(o.Method, CalibrateTemperature), CalibrateConformal, CalibrateAbstain)
+	}
 	rows, err := m.Task.Examples(set, m.Dtype())
 	if err != nil || o.Method != CalibrateConformal {
 		return rows, err

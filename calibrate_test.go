@@ -170,6 +170,8 @@ func TestCalibrateErrors(t *testing.T) {
 	m, ctx := newTestClasses(t, tensor.Float64, 3), t.Context()
 	_, err := m.Calibrate(ctx, thirds(9, 1), CalibrateOptions{Method: "platt"})
 	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector", "conformal", "law" or "abstain"`)
+	_, err = m.Calibrate(ctx, thirds(9, 1), CalibrateOptions{PredictOptions: PredictOptions{Link: MonteCarlo}})
+	oneLine(t, err, `calibrate: bad setting: the link "mc" with the method "temperature", which needs none: expected "conformal" or "abstain"`)
 	bars, set := *m, thirds(60, 1)
 	of := *m.Task.Outputs.(*task.Classification)
 	of.Names = []string{"a", "b", "a|b"}

@@ -19,7 +19,7 @@ import (
 type Rows struct {
 	Path  string     // path of the file, as messages name it
 	About int64      // number of rows in all, approximately; 0 if it is not known
-	ID    []string   // columns of the file that name the rows, see [data.Encoding]
+	ID    []string   // columns of the file that name the rows, see [data.Encoding]; the paths of images of a folder
 	IDs   [][]string // cells of these columns in the last batch, for each column
 	First int        // number of the first row in the file, of which the rows are a part; see [data.Stream]
 	Read  int        // number of rows read so far
@@ -67,12 +67,16 @@ func (r *Rows) choose(targets bool) error {
 		r.targets = dense.UpTo(len(use), len(f.targets))
 		use = append(use, f.targets...)
 	}
+	var names []string
+	if e := r.m.Task.Inputs.Encoding; e != nil {
+		names = e.ID
+	} else if s.Name != "" {
+		names = []string{s.Name}
+	}
 	var ids []int
-	if e := r.m.Task.Inputs.Encoding; e != nil && !targets {
-		for _, name := range e.ID {
-			if i := slices.Index(s.Columns, name); i >= 0 {
-				r.ID, ids = append(r.ID, name), append(ids, i)
-			}
+	for _, name := range names {
+		if i := slices.Index(s.Columns, name); i >= 0 && !targets {
+			r.ID, ids = append(r.ID, name), append(ids, i)
 		}
 	}
 	s.Use(append(use, ids...), ids)

@@ -223,7 +223,7 @@ func (e evaluation) text() string {
 		for _, s := range e.scores[i].List {
 			row = append(row, assess.ScoreText(s.Value))
 			if s.Name == "NLL" {
-				row = append(row, fmt.Sprintf("%.2g", s.StandardError))
+				row = append(row, assess.ErrorText(s.StandardError))
 			}
 		}
 		w.AppendRow(row)

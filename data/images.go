@@ -27,10 +27,11 @@ const maxPixels = 1 << 26
 // read when its batch is.
 //
 // If the images are in folders of their own within the folder, one for each class, the column
-// class has the number of each image's folder in alphabetical order, from 0 on. Otherwise there
-// are no columns. Files of other kinds, and those whose names start with a dot, are passed
+// class has the number of each image's folder in alphabetical order, from 0 on. The column file has
+// the path of the image within the folder, with slashes. It is read only where it is used. Files of other kinds, and those whose names start with a dot, are passed
 // over. Images are in alphabetical order of their paths.
 type imageRows struct {
+	folder  string    // that was opened
 	shape   []int     // C, H and W
 	paths   []string  // of the images that are left
 	classes []float64 // of these; nil without classes
@@ -59,12 +60,17 @@ func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 		first = int(part.From)
 		i.skip(first, int(part.To))
 	}
-	s := &Stream{Path: path, Images: true, Rows: int64(len(i.paths)), First: first, inputBytes: int64(i.size()), source: i}
+	s := &Stream{Path: path, Images: true, Name: fileColumn, Rows: int64(len(i.paths)), First: first, inputBytes: int64(i.size()), source: i}
 	if i.classes != nil {
 		s.Columns, s.folders = []string{"class"}, i.folders
 	}
-	return s.useAll(), nil
+	s.useAll()
+	s.Columns = append(s.Columns, fileColumn)
+	return s, nil
 }
+
+// fileColumn is the column of the paths of images.
+const fileColumn = "file"
 
 // skip leaves the images from a number up to another.
 func (i *imageRows) skip(from, to int) {
@@ -89,13 +95,26 @@ func (i *imageRows) next(b *batch, n int) error {
 			return err
 		}
 		i.resizer.Resize(pixels[k*i.size():(k+1)*i.size()], i.shape[1], i.shape[2], planes, h, w, resize.Triangle)
-		for range b.use {
-			b.values = append(b.values, i.classes[k])
+		b.n = k // the row of the words
+		for j, u := range b.use {
+			if u.name == fileColumn {
+				b.word(j, []byte(i.within(path)), k)
+			} else {
+				b.values = append(b.values, i.classes[k])
+			}
 		}
 	}
 	b.x, b.n = tensor.New(tensor.WithShape(append([]int{n}, i.shape...)...), tensor.WithBacking(pixels)), n
 	i.skip(n, len(i.paths))
 	return nil
+}
+
+// within returns the path of an image within the folder, with slashes.
+func (i *imageRows) within(path string) string {
+	if inside, err := filepath.Rel(i.folder, path); err == nil {
+		path = inside
+	}
+	return strings.ToValidUTF8(filepath.ToSlash(path), "\uFFFD")
 }
 
 func (*imageRows) close() {}
@@ -109,7 +128,7 @@ func listImages(folder string) (*imageRows, error) {
 	if len(files) > 0 && len(folders) > 0 {
 		return nil, fmt.Errorf("%s: images beside the folder %q, expected images or a folder for each class", folder, folders[0])
 	}
-	i := &imageRows{paths: files}
+	i := &imageRows{folder: folder, paths: files}
 	for k, f := range folders {
 		own, deeper, err := visible(f)
 		if err != nil {

@@ -70,6 +70,25 @@ func TestReadImages(t *testing.T) {
 	if !slices.Equal(table.X.Shape(), []int{3, 3, 2, 3}) || !slices.Equal(table.Columns, []string{"class"}) || !slices.Equal(table.Values.Float64s(), []float64{0, 0, 1}) {
 		t.Fatalf("%v, %q, %v", table.X.Shape(), table.Columns, table.Values)
 	}
+	s, err := TableReader{Image: []int{3, 2, 3}}.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	at, err := s.Column(s.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Use([]int{0, at}, []int{at})
+	for i, want := range [][]string{{"a/y.png", "a/z.JPG"}, {"b/x.png"}} {
+		some, err := s.Next(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := some.Texts(1); !slices.Equal(got, want) || some.Values.Float64s()[0] != float64(i) {
+			t.Errorf("batch %d: files %q, values %v, expected %q", i, got, some.Values, want)
+		}
+	}
 	pixels := table.X.Uint8s()
 	near := func(v uint8, want int) bool { return int(v) > want-4 && int(v) < want+4 }
 	for k, want := range [][]int{{0, 0, 100}, {0, 0, 100}, {200, 0, 0}} {

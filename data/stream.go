@@ -26,6 +26,7 @@ type Stream struct {
 	Path    string   // of the file, for messages
 	Columns []string // of the file
 	Images  bool     // says that the inputs are no columns, see [Table]
+	Name    string   // the column that names the rows of any table of its kind, and is read only where it is used; "" if there is none
 	Rows    int64    // about how many there are; 0 if that is not known
 	First   int      // rows of the file before the part; 0 for a part of a text, whose Path has its first byte
 

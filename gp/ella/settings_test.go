@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/along"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/small"
@@ -208,21 +207,9 @@ func TestEndOfGrid(t *testing.T) {
 	}
 }
 
-// TestEndOfNoises: targets that the network explains far worse or better than its noise says take the noise to an end of its grid,
-// and a note says so.
 func TestEndOfNoises(t *testing.T) {
 	p := small.Problem(t, 9, tensor.Float64, 60, 6, 1, false)
-	for variance, want := range map[float64]string{1e-6: "is the largest of the grid", 1e6: "is the smallest of the grid"} {
-		p.Likelihood = likelihood.NewGaussian(variance, tensor.Float64)
-		f := small.Fit(t, &Settings{PriorStd: 1, Points: 20, Rank: 8}, p, gp.Run{})
-		if notes := strings.Join(f.Record.Notes, " "); !strings.Contains(notes, "The noise standard deviation") || !strings.Contains(notes, want) || !strings.Contains(notes, "the setting noise-std") {
-			t.Errorf("noise variance %g: notes %q, want %q in them", variance, notes, want)
-		}
-		f = small.Fit(t, &Settings{PriorStd: 1, Points: 20, Rank: 8, NoiseStd: 1}, p, gp.Run{})
-		if notes := strings.Join(f.Record.Notes, " "); strings.Contains(notes, "of the grid") {
-			t.Errorf("a noise that is given: notes %q", notes)
-		}
-	}
+	small.EndOfNoises(t, p, &Settings{PriorStd: 1, Points: 20, Rank: 8}, &Settings{PriorStd: 1, Points: 20, Rank: 8, NoiseStd: 1})
 }
 
 // TestFlatNetwork: a network whose outputs do not change with its weights has no

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/small"
@@ -138,19 +137,7 @@ func TestSpoiledState(t *testing.T) {
 	}
 }
 
-// TestEndOfNoises: targets that the network explains far worse or better than its noise says take the noise to an end of those that
-// are tried, and a note says so.
 func TestEndOfNoises(t *testing.T) {
-	p := newProblem(t, tensor.Float64, 60, 1, false)
-	for variance, want := range map[float64]string{1e-6: "is the largest of the grid", 1e6: "is the smallest of the grid"} {
-		p.Likelihood = likelihood.NewGaussian(variance, tensor.Float64)
-		f, _ := fitted(t, Settings{Options: Options{ScaleSteps: 2, Factor: 1e-6}}, p)
-		if notes := strings.Join(f.Record.Notes, " "); !strings.Contains(notes, "The noise standard deviation") || !strings.Contains(notes, want) || !strings.Contains(notes, "the setting noise-std") {
-			t.Errorf("noise variance %g: notes %q, want %q in them", variance, notes, want)
-		}
-		f, _ = fitted(t, Settings{Options: Options{ScaleSteps: 2, Factor: 1e-6}, NoiseStd: 1}, p)
-		if notes := strings.Join(f.Record.Notes, " "); strings.Contains(notes, "of the grid") {
-			t.Errorf("a noise that is given: notes %q", notes)
-		}
-	}
+	o := Options{ScaleSteps: 2, Factor: 1e-6}
+	small.EndOfNoises(t, newProblem(t, tensor.Float64, 60, 1, false), &Settings{Options: o}, &Settings{Options: o, NoiseStd: 1})
 }

@@ -123,7 +123,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &gp.Fitted{Posterior: f.q, Record: f.record(effective, nll)}
+	out := &gp.Fitted{Posterior: f.q, Record: f.record(found, effective, nll)}
 	if likelihood.NoiseVariance(f.p.Likelihood) > 0 {
 		out.NoiseVariance = found.Noise * found.Noise
 		f.q.noise = out.NoiseVariance
@@ -131,8 +131,8 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	return out, nil
 }
 
-// record says how the fit went.
-func (f *fitting) record(effective, nll float64) gp.Record {
+// record says how the fit went, which chose the candidate found.
+func (f *fitting) record(found gp.Candidate, effective, nll float64) gp.Record {
 	r := gp.Record{Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{f.q.prior}}
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
 	fact("points", float64(f.q.points.Shape()[0]))
@@ -142,12 +142,12 @@ func (f *fitting) record(effective, nll float64) gp.Record {
 		fact("validation NLL", nll)
 		r.ValidationRows, r.Untouched = f.p.Validation.N(), len(f.candidates) == 1
 	}
-	r.Notes = f.notes()
+	r.Notes = f.notes(found)
 	return r
 }
 
-// notes says where the fit differs from its settings and from other methods.
-func (f *fitting) notes() (notes []string) {
+// notes says where the fit differs from its settings and from other methods, and where a wider grid may do better.
+func (f *fitting) notes(found gp.Candidate) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if m := f.q.points.Shape()[0]; m < f.s.Points {
 		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)
@@ -159,5 +159,6 @@ func (f *fitting) notes() (notes []string) {
 	if g := f.s.PriorGrid; len(g) > 1 && (f.q.prior == slices.Min(g) || f.q.prior == slices.Max(g)) {
 		note("The best prior standard deviation, %g, is at an end of prior-grid.", f.q.prior)
 	}
-	return notes
+	all := f.candidates
+	return append(notes, gp.EndOfGrid("noise", found.Noise, all[0].Noise, all[len(all)-1].Noise, "the setting noise-std")...)
 }

@@ -86,6 +86,11 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+func TestEndOfNoises(t *testing.T) {
+	p := small.Problem(t, 9, tensor.Float64, 60, 6, 1, false)
+	small.EndOfNoises(t, p, &Settings{PriorStd: 1, Points: 20}, &Settings{PriorStd: 1, Points: 20, NoiseStd: 1})
+}
+
 // TestSamePoint: rows that are there twice make K_z singular, which is noted, and predictions
 // are those without the repetition.
 func TestSamePoint(t *testing.T) {

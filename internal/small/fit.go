@@ -3,6 +3,7 @@ package small
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
@@ -89,6 +90,24 @@ func FoundOnValidation(t testing.TB, p gp.Problem, settings func(grid []float64,
 	}
 	if got := Fact(found, "validation NLL"); math.Abs(got-best) > 1e-9 {
 		t.Errorf("validation NLL %g, want %g", got, best)
+	}
+}
+
+// EndOfNoises checks a fit that chooses the noise on the validation rows: targets that the network of p, a regression, explains far worse
+// or better than its noise says take the noise to an end of the grid, and a note says so. A noise that is given has no such note.
+func EndOfNoises(t testing.TB, p gp.Problem, chosen, given gp.Settings) {
+	t.Helper()
+	for variance, want := range map[float64]string{1e-6: "is the largest of the grid", 1e6: "is the smallest of the grid"} {
+		p.Likelihood = likelihood.NewGaussian(variance, p.Dtype())
+		notes := strings.Join(Fit(t, chosen, p, gp.Run{}).Record.Notes, " ")
+		for _, want := range []string{"The noise standard deviation", want, "the setting noise-std"} {
+			if !strings.Contains(notes, want) {
+				t.Errorf("noise variance %g: notes %q, want %q in them", variance, notes, want)
+			}
+		}
+		if notes := strings.Join(Fit(t, given, p, gp.Run{}).Record.Notes, " "); strings.Contains(notes, "of the grid") {
+			t.Errorf("a noise that is given: notes %q", notes)
+		}
 	}
 }
 

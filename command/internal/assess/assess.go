@@ -256,6 +256,14 @@ func ScoreText(v float64) string {
 	return number(v)
 }
 
+// ErrorText returns the text of a standard error: two significant digits, or a dash where there is none, as of a single row.
+func ErrorText(v float64) string {
+	if math.IsNaN(v) {
+		return "—"
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
 // number returns the text of a number with four significant digits, or all digits before the point.
 func number(v float64) string {
 	if a := math.Abs(v); a >= 1e-4 && a < 1e9 {

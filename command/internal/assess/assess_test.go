@@ -345,3 +345,12 @@ func TestErrors(t *testing.T) {
 		t.Errorf("error %v after the end", err)
 	}
 }
+
+// TestErrorText: a standard error has two digits, and that of one row is a dash.
+func TestErrorText(t *testing.T) {
+	for v, want := range map[float64]string{0.01234: "0.012", 120: "1.2e+02", math.NaN(): "—"} {
+		if got := ErrorText(v); got != want {
+			t.Errorf("%g: %q, expected %q", v, got, want)
+		}
+	}
+}

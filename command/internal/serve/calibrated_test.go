@@ -67,6 +67,9 @@ func TestCalibrated(t *testing.T) {
 	}
 	ask("numbers", `{"name":"quantiles","parameters":{"levels":[0.05,0.5,0.95]}}`)
 	q := got.numbers(t, "quantiles", 2, 3)
+	r.post("/v2/models/numbers/infer", `{"inputs":[{"name":"x","shape":[2,2],"datatype":"FP64","data":`+string(rows)+`}],
+		"parameters":{"levels":[0.05,0.5,0.95]},"outputs":[{"name":"quantiles","parameters":{"binary_data":false}}]}`, http.StatusOK, &got)
+	same(t, "quantiles at levels of the request", got.numbers(t, "quantiles", 2, 3), q)
 	same(t, "quantiles", q, []float64{lower[0], want["numbers"].Mean[0], upper[0], lower[1], want["numbers"].Mean[1], upper[1]})
 
 	classes, err := want["classes"].Sets(0.9)

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"sync/atomic"
@@ -142,12 +143,12 @@ func (v *version) wanted(asked []requestOutput) []requestOutput {
 	return asked
 }
 
-// parametersOf returns the parameters of an output: its own, or else the parameters of the request.
+// parametersOf returns the parameters of an output: those of the request, and its own in place of those with the same names.
 func (r *inferRequest) parametersOf(o requestOutput) map[string]any {
-	if o.Parameters == nil {
-		return r.Parameters
-	}
-	return o.Parameters
+	all := map[string]any{}
+	maps.Copy(all, r.Parameters)
+	maps.Copy(all, o.Parameters)
+	return all
 }
 
 // columnsOf returns how many columns a table of predictions with the options has.

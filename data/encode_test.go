@@ -367,6 +367,9 @@ func TestApplyIsTheDefinition(t *testing.T) {
 			if got[j] != cell {
 				t.Fatalf("row %d, column %d is back as %q, expected %q", i, j, got[j], cell)
 			}
+			if c := e.Columns[j]; c.Kind == Date && cell != "missing" && e.Text(c.Name, want[i*d+slices.Index(e.Features(), c.Name)]) != cell {
+				t.Fatalf("row %d, column %d: another date than %q", i, j, cell)
+			}
 		}
 	}
 }

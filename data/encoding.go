@@ -113,6 +113,16 @@ func ColumnOf(feature string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(column, " other"), " missing")
 }
 
+// Text returns the text of a value of the input called feature: a date as the column writes it, a number with four digits.
+func (e *Encoding) Text(feature string, v float64) string {
+	for _, c := range e.Columns {
+		if c.Kind == Date && c.Name == feature {
+			return c.date(v)
+		}
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
 // Cells returns the columns of a row of inputs [D] as text, in the order of [Encoding.Names].
 // Numbers have six digits, and words that the training rows lack are "other".
 func (e *Encoding) Cells(inputs []float64) []string {

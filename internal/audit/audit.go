@@ -13,6 +13,7 @@ import (
 type Rows struct {
 	Names  []string             // names of the D inputs; nil if the inputs are no columns
 	X      []float64            // inputs [N,D], in the units of the data
+	Text   ValueText            // how the data write a value of an input; nil: with four significant digits
 	Y      []float64            // targets [N,W] as the model reads them
 	Train  []data.ColumnProfile // inputs of the training [D]; nil if they are not known
 	Level  float64              // probability of the intervals or sets
@@ -31,6 +32,17 @@ type Rows struct {
 	Loss, Expected float64
 	// Probe predicts rows with other inputs; nil: nothing is probed.
 	Probe Probe
+}
+
+// ValueText writes a value of the input called name.
+type ValueText func(name string, v float64) string
+
+// text writes a value of an input.
+func (r *Rows) text(name string, v float64) string {
+	if r.Text == nil {
+		return number(v)
+	}
+	return r.Text(name, v)
 }
 
 // N returns the number of rows.

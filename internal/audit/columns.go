@@ -32,7 +32,7 @@ func (r *Rows) columns(all []Drifted, named []Finding, weights []Weight) ([]Find
 		if slices.Contains(pair, v.Name) {
 			continue
 		}
-		f := v.finding()
+		f := v.finding(r.text)
 		if w := slices.IndexFunc(weights, func(w Weight) bool { return w.Name == v.Name }); w >= 0 && weights[w].Center < leastUse && f.Kind != Constant { // to exchange equal values tells nothing
 			f.Text, f.idle = f.Text+" The predictions hardly depend on it.", true
 		}
@@ -51,21 +51,21 @@ func (f Finding) order() int {
 	return at
 }
 
-// finding describes the change of an input.
-func (v Drifted) finding() Finding {
+// finding describes the change of an input, whose values text writes.
+func (v Drifted) finding(text ValueText) Finding {
 	q, then := v.now.Quantiles, v.then.Quantiles
 	near := 0.05 + 2*(1/math.Sqrt(float64(v.now.Rows))+1/math.Sqrt(float64(v.then.Rows)))
 	f := Finding{Kind: Drift, Columns: []string{v.Name}, Remedy: "Predictions far from the training are guesses. Find out what has changed; fit to rows like these."}
 	switch name := unit(q, then, near); {
 	case q[0] == q[10] && then[0] < then[10]:
 		f.Kind, f.Remedy = Constant, "Find out why the column is no longer filled in."
-		f.Text = fmt.Sprintf("The column %s is %s in all rows; in the training it went from %s to %s.", v.Name, number(q[0]), number(then[0]), number(then[10]))
+		f.Text = fmt.Sprintf("The column %s is %s in all rows; in the training it went from %s to %s.", v.Name, text(v.Name, q[0]), text(v.Name, then[0]), text(v.Name, then[10]))
 	case name != "":
 		f.Kind, f.Remedy = Unit, "Bring the column back to the unit of the training."
 		f.Text = fmt.Sprintf("The column %s seems to have another unit: its values are those of the training %s.", v.Name, name)
 	default:
 		f.Text = fmt.Sprintf("The column %s is distributed otherwise than in the training: its median is %s and was %s, eight in ten rows lie from %s to %s and lay from %s to %s (PSI %.2f).",
-			v.Name, number(q[5]), number(then[5]), number(q[1]), number(q[9]), number(then[1]), number(then[9]), v.PSI.Value)
+			v.Name, text(v.Name, q[5]), text(v.Name, then[5]), text(v.Name, q[1]), text(v.Name, q[9]), text(v.Name, then[1]), text(v.Name, then[9]), v.PSI.Value)
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/small"
 )
 
 // truth is a model that is right: mean and standard deviation of the target at the inputs a to e, and an id that it ignores
@@ -127,6 +129,28 @@ func audited(t *testing.T, seed uint64, leak float64, spoil func(*drawn, *rand.R
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestText: findings have values as the data write them.
+func TestText(t *testing.T) {
+	rng, m := rand.New(rand.NewPCG(1, 7)), truth{}
+	train, d := draw(3000, 0, m, rng), draw(2000, 3000, m, rng)
+	d.column(3, func(v float64) float64 { return v + 1 })
+	r := d.rows(m, train)
+	r.Text = func(name string, v float64) string { return fmt.Sprintf("<%s %.0f>", name, 10*v) }
+	var text []string
+	for _, f := range small.Must(t, func() (*Result, error) { return Run(r) }).Findings {
+		text = append(text, f.Text)
+	}
+	if all := strings.Join(text, " "); !strings.Contains(all, "its median is <d 10> and was <d 0>") {
+		t.Errorf("findings %s", all)
+	}
+	r.Inside = slices.Repeat([]float64{1}, r.N())
+	for _, a := range r.axes(10)[:6] {
+		if text := a.text(0, 0); !strings.Contains(text, "≤ <"+a.name) {
+			t.Errorf("slice %q", text)
+		}
+	}
 }
 
 // TestPlanted: the first finding is the fault that was planted.

@@ -36,6 +36,7 @@ type axis struct {
 	edges []float64 // largest values of all bins but the last
 	bin   []uint8   // bin of each row [N]
 	few   []float64 // the values, if there are few
+	value ValueText // writes values
 }
 
 // slices compares slices of all rows, writes them to out, and returns which rows are in no slice that is a finding [N].
@@ -77,6 +78,7 @@ func (r *Rows) axes(most int) (out []axis) {
 			v[i] = value(i)
 		}
 		if a := newAxis(name, v, min(most, n/leastSlice)); len(a.edges) > 0 {
+			a.value = r.text
 			out = append(out, a)
 		}
 	}
@@ -124,15 +126,16 @@ func newAxis(name string, v []float64, bins int) axis {
 
 // text describes the bins from first to last.
 func (a axis) text(first, last int) string {
+	text := func(v float64) string { return a.value(a.name, v) }
 	switch {
 	case a.few != nil && first == last:
-		return fmt.Sprintf("%s = %s", a.name, number(a.few[first]))
+		return fmt.Sprintf("%s = %s", a.name, text(a.few[first]))
 	case first == 0:
-		return fmt.Sprintf("%s ≤ %s", a.name, number(a.edges[last]))
+		return fmt.Sprintf("%s ≤ %s", a.name, text(a.edges[last]))
 	case last == len(a.edges):
-		return fmt.Sprintf("%s > %s", a.name, number(a.edges[first-1]))
+		return fmt.Sprintf("%s > %s", a.name, text(a.edges[first-1]))
 	}
-	return fmt.Sprintf("%s from %s to %s", a.name, number(a.edges[first-1]), number(a.edges[last]))
+	return fmt.Sprintf("%s from %s to %s", a.name, text(a.edges[first-1]), text(a.edges[last]))
 }
 
 // tally counts rows and those inside.

@@ -35,6 +35,9 @@ func (s subject) rows(level float64) (*audit.Rows, error) {
 	if s.set.Features != nil {
 		r.Y = s.is.y
 	}
+	if s.set.Encoding != nil {
+		r.Text = s.set.Encoding.Text
+	}
 	var err error
 	if r.Inside, err = s.is.held(level); err != nil {
 		return nil, err

@@ -48,8 +48,8 @@ func (t *Table) answers(at []int, classes bool) (y *tensor.Dense, labels []strin
 func (t *Table) noTarget(at []int) string {
 	for _, j := range at {
 		w := t.wordsOf(j)
-		if t.profile(j).separated() {
-			return "write the target with a decimal point such as 1.5, without separators of thousands"
+		if _, ok := t.profile(j).most(disguised); ok {
+			return "write the target " + plainly
 		}
 		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !missing(w.Text) && !infinite(w.Text) }) {
 			return "the target holds text: the setting classes makes it classes"

@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -133,8 +134,11 @@ func (t *lineRows) read() (cells [][]byte, line int, err error) {
 	return cells, line, nil
 }
 
-// row adds one row.
+// row adds one row. A line of blanks is none.
 func (t *lineRows) row(b *batch, cells [][]byte, line int) error {
+	if len(cells) == 1 && t.width > 1 && len(bytes.TrimSpace(cells[0])) == 0 {
+		return nil
+	}
 	if len(cells) != t.width {
 		return fmt.Errorf("%s:%d: expected %d cells, found %d", t.path, line, t.width, len(cells))
 	}
@@ -183,7 +187,34 @@ func separator(start []byte) byte {
 			best, most = c[0], agree
 		}
 	}
+	if most == 0 && blanks(start) {
+		return ' '
+	}
 	return best
+}
+
+// blanks says whether the first lines of a text have numbers with blanks between them, as NumPy writes an array, after a first line that
+// may have names.
+func blanks(start []byte) bool {
+	const most = 20
+	end := bytes.LastIndexByte(start, '\n')
+	width, lines := 0, 0
+	for line := range bytes.Lines(start[:end+1]) {
+		cells := bytes.Fields(line)
+		if len(cells) == 0 {
+			continue
+		}
+		if width = cmp.Or(width, len(cells)); len(cells) != width || width < 2 {
+			return false
+		}
+		if lines++; lines > 1 && slices.ContainsFunc(cells, func(c []byte) bool { return kindOf(string(c)) == isWord }) {
+			return false
+		}
+		if lines == most {
+			break
+		}
+	}
+	return lines > 1
 }
 
 // outside returns the separators of each of the first lines that are not empty, without what

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,11 +14,13 @@ import (
 var (
 	isoLayouts = []string{
 		"2006-1-2", "2006-1-2 15:04:05", "2006-1-2T15:04:05", "2006-1-2T15:04:05Z07:00", "2006-1-2 15:04:05Z07:00", "2006-1-2 15:04", "2006-1-2T15:04",
+		"2006-1-2T15:04Z07:00", "2006-1-2T15:04:05Z0700", "2006-1-2 15:04:05Z0700", "2006-1-2 15:04:05 Z0700", "2006-1-2 15:04:05 UTC",
 	}
 	dateLayouts = append(isoLayouts[:len(isoLayouts):len(isoLayouts)],
 		"2006/1/2", "2006/1/2 15:04:05", "2006/1/2 15:04", "2.1.2006", "2.1.2006 15:04:05", "2.1.2006 15:04",
-		"1/2/2006", "1/2/2006 15:04:05", "1/2/2006 15:04", "2/1/2006", "2/1/2006 15:04:05", "2/1/2006 15:04",
-		"2 Jan 2006", "2-Jan-2006", "Jan 2, 2006", "15:04:05", "15:04",
+		"1/2/2006", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006 3:04:05 PM", "1/2/2006 3:04 PM",
+		"2/1/2006", "2/1/2006 15:04:05", "2/1/2006 15:04", "2/1/2006 3:04:05 PM", "2/1/2006 3:04 PM",
+		"2 Jan 2006", "2-Jan-2006", "Jan 2, 2006", "2 January 2006", "January 2, 2006", "2006-1", "15:04:05", "15:04",
 	)
 )
 
@@ -30,6 +33,7 @@ var alike = func() map[string][]string {
 			return isoLayouts[0]
 		}
 		date, _, _ := strings.Cut(layout, "15:04")
+		date, _, _ = strings.Cut(date, "3:04")
 		return strings.TrimSpace(date)
 	}
 	for _, l := range dateLayouts {
@@ -90,6 +94,30 @@ func layoutOf(words []string) (string, error) {
 		return longest(alike[layout], words), nil
 	}
 	return "", nil
+}
+
+// lookedAt bounds the words that are compared with all layouts.
+const lookedAt = 1000
+
+// dateLike are texts that people take for dates: three numbers, the first or the last of which is a year, or with strokes.
+var dateLike = regexp.MustCompile(`^((19|20)\d\d[-/. ]\d{1,2}[-/. ]\d{1,2}|\d{1,2}[-/. ]\d{1,2}[-/. ](19|20)\d\d|\d{1,2}/\d{1,2}/\d\d)([T ,].*)?$`)
+
+// strangeDate returns, for words that are no column of dates, the first word that is no date where most others are, or the first of
+// dates that are not read; and what was expected.
+func (p profile) strangeDate() (w Word, expected string, ok bool) {
+	p.words = p.words[:min(len(p.words), lookedAt)]
+	for _, layout := range dateLayouts {
+		is := func(text string) bool { _, err := parseDate(layout, text); return err == nil }
+		if one, ok := p.most(is); ok {
+			at := slices.IndexFunc(p.words, func(w Word) bool { return !is(w.Text) })
+			if at < 0 { // among the words that were not looked at
+				return w, "", false
+			}
+			return p.words[at], fmt.Sprintf("a date or time such as %q", one.Text), true
+		}
+	}
+	w, ok = p.most(dateLike.MatchString)
+	return w, "a date such as 2024-05-26 or 2024-05-26 22:46:00", ok
 }
 
 // allHave says whether all words can stand in a column with a layout.

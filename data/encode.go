@@ -14,7 +14,7 @@ import (
 )
 
 // ColumnOptions say how [Table.Encode] treats the columns of a table. The zero value decides by
-// the cells; the last column then is the target.
+// the cells; the target then is the last column that has values and is no index of pandas.
 type ColumnOptions struct {
 	Targets     []string // columns to predict
 	Classes     bool     // says that the target's values are classes, which may be text
@@ -38,6 +38,8 @@ const (
 	mostCategories = 1_000_000
 	// asked is why columns of ColumnOptions.Drop are left out.
 	asked = "as asked for"
+	// fewWords is how many different words do not make categories of a column of many different numbers.
+	fewWords = 2
 	// rare is how often a category of many has to be there to count as one.
 	rare = 2
 )
@@ -55,11 +57,11 @@ const (
 // Where classes are the folders of images, their names are the labels.
 //
 // Columns without values, with one word, with a text of its own in most rows, and the
-// index that pandas writes are left out. A column of more numbers than words, decimal
-// commas, and separators of thousands are errors.
+// index that pandas writes are left out. A column of more numbers than words, or of dates with
+// few other words, is an error, and so are numbers that are written otherwise, see [disguised].
 func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 	if len(o.Targets) == 0 && len(t.Columns) > 0 && t.X == nil {
-		o.Targets = t.Columns[len(t.Columns)-1:]
+		o.Targets = t.usualTarget()
 	}
 	if t.X != nil {
 		return t.encodeImages(o)
@@ -199,7 +201,7 @@ func (t *Table) kind(j int, o ColumnOptions) (c ColumnCode, why string, err erro
 	case slices.Contains(o.Categorical, c.Name):
 		c.Kind, err = p.categorical(t, j)
 		return c, "", err
-	case p.cells == 0 && strings.HasPrefix(c.Name, unnamed) && t.numbersRows(j):
+	case indexed(c.Name), p.cells == 0 && strings.HasPrefix(c.Name, unnamed) && t.numbersRows(j):
 		return c, "it numbers the rows, as the index that pandas writes", nil
 	case p.cells == 0:
 		c.Kind = Number
@@ -212,22 +214,25 @@ func (t *Table) kind(j int, o ColumnOptions) (c ColumnCode, why string, err erro
 func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string, error) {
 	if p.numbers == 0 {
 		var err error
-		if c.Values = boolean(p.words); c.Values != nil {
+		if c.Values = boolean(p.texts()); c.Values != nil {
 			c.Kind = Boolean
 			return c, "", nil
 		}
-		if c.Layout, err = layoutOf(p.words); err != nil {
+		if c.Layout, err = layoutOf(p.texts()); err != nil {
 			return c, "", fmt.Errorf("%s: column %q: %w, or see the setting categorical and the setting drop", t.Path, c.Name, err)
 		} else if c.Layout != "" {
 			c.Kind = Date
 			return c, "", nil
 		}
+		if w, expected, ok := p.strangeDate(); ok {
+			return c, "", t.cell(j, w, expected+" (write the table so, or see the setting drop and the setting categorical)")
+		}
 	}
-	if p.separated() {
-		return c, "", t.cell(j, p.first, "a number with a decimal point such as 1.5, without separators of thousands (write the table so, or see the setting drop and the setting categorical)")
+	if w, ok := p.most(disguised); ok {
+		return c, "", t.cell(j, w, "a number "+plainly+" (write the table so, or see the setting drop and the setting categorical)")
 	}
-	if p.numbers > p.cells {
-		return c, "", fmt.Errorf("%w; see the setting categorical, to take the column as text, and the setting numeric, to take such cells as missing", t.noNumber(j, p.first))
+	if p.numbers > p.cells || p.numbers > 0 && len(p.words) <= fewWords && len(t.keys(j)) > maxCategories {
+		return c, "", fmt.Errorf("%w; see the setting categorical, to take the column as text, and the setting numeric, to take such cells as missing", t.noNumber(j, p.words[0]))
 	}
 	var err error
 	if c.Kind, err = p.categorical(t, j); err != nil && 2*len(p.words) <= t.N() {
@@ -237,7 +242,7 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 	}
 	switch d := len(t.keys(j)); {
 	case d == 1 && p.numbers+p.cells == t.N():
-		return c, fmt.Sprintf("it is %q in all rows", p.words[0]), nil
+		return c, fmt.Sprintf("it is %q in all rows", p.words[0].Text), nil
 	case d > maxCategories && 2*d > t.N():
 		return c, fmt.Sprintf("it has %d different texts in %d rows (the setting categorical keeps it)", d, t.N()), nil
 	}
@@ -246,9 +251,8 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 
 // profile is what the cells of a column are.
 type profile struct {
-	numbers, cells int      // cells with numbers, and cells with words that are no gaps
-	words          []string // the different words
-	first          Word     // the first word that is no gap
+	numbers, cells int    // cells with numbers, and cells with words that are no gaps
+	words          []Word // the different words that are no gaps
 }
 
 func (t *Table) profile(j int) profile {
@@ -260,9 +264,7 @@ func (t *Table) profile(j int) profile {
 	gap := make([]bool, len(w.List))
 	for i, word := range w.List {
 		if gap[i] = missing(word.Text); !gap[i] {
-			if p.words = append(p.words, word.Text); len(p.words) == 1 {
-				p.first = word
-			}
+			p.words = append(p.words, word)
 		}
 	}
 	for _, code := range w.Codes {
@@ -276,10 +278,24 @@ func (t *Table) profile(j int) profile {
 	return p
 }
 
-// separated says whether the column has words, and all are numbers with a decimal comma or separators of
-// thousands.
-func (p profile) separated() bool {
-	return len(p.words) > 0 && !slices.ContainsFunc(p.words, func(w string) bool { return !separated(w) })
+// texts returns the different words.
+func (p profile) texts() []string {
+	out := make([]string, len(p.words))
+	for i, w := range p.words {
+		out[i] = w.Text
+	}
+	return out
+}
+
+// most says whether at least half of the different words are of a kind, and returns the first of these.
+func (p profile) most(are func(string) bool) (first Word, ok bool) {
+	n := 0
+	for i, w := range slices.Backward(p.words) {
+		if are(w.Text) {
+			n, first = n+1, p.words[i]
+		}
+	}
+	return first, n > 0 && 2*n >= len(p.words)
 }
 
 // categorical returns the kind of a column of categories, by their number.
@@ -330,15 +346,33 @@ func (t *Table) count(j int, rows []int) map[string]int {
 	return counts
 }
 
-// numbersRows says whether column j holds 0, 1, … or 1, 2, ….
+// indexed says whether a column has the name that pandas gives to an index without a name in Parquet.
+func indexed(name string) bool {
+	number, ok := strings.CutPrefix(name, "__index_level_")
+	return ok && strings.Trim(number, "0123456789") == "__"
+}
+
+// numbersRows says whether column j holds whole numbers from 0 on, each once: rows in another order or without some of
+// them keep their numbers.
 func (t *Table) numbersRows(j int) bool {
-	v, k := t.Values.Float64s(), len(t.Columns)
-	for i := range t.N() {
-		if v[i*k+j] != v[j]+float64(i) {
+	v := slices.Sorted(slices.Values(t.pick([]int{j}).Float64s()))
+	for i, x := range v {
+		if x < 0 || x != math.Trunc(x) || i > 0 && x == v[i-1] {
 			return false
 		}
 	}
-	return v[j] == 0 || v[j] == 1
+	return true
+}
+
+// usualTarget returns the last column that is no index of pandas and no column without name and values, as a separator at the
+// ends of the lines makes one.
+func (t *Table) usualTarget() []string {
+	for j, name := range slices.Backward(t.Columns) {
+		if p := t.profile(j); !indexed(name) && !(strings.HasPrefix(name, unnamed) && p.numbers+p.cells == 0) {
+			return []string{name}
+		}
+	}
+	return t.Columns[len(t.Columns)-1:]
 }
 
 // pairs are words that mean no and yes.

@@ -156,6 +156,16 @@ func TestEncodeErrors(t *testing.T) {
 		{column(t, "1", "2"), ColumnOptions{Numeric: []string{"d"}}, `no column "d"`},
 		{column(t, "01/02/2020", "03/04/2020"), ColumnOptions{}, "may have the month first or second"},
 		{column(t, "2020-01-13", "03/04/2020", "01/02/2020 12:00"), ColumnOptions{}, `dates such as "03/04/2020" may have the month first or second`},
+		{column(t, "\"1,5\"", "-", "\"2,5\"", "\"3,5\""), ColumnOptions{}, `f.csv:2: column "c": expected a number with a decimal point such as 1.5, without`},
+		{column(t, "$1.50", "$2", "\"$1,250.00\"", "?"), ColumnOptions{}, `found "$1.50"`},
+		{column(t, "5 %", "7.5%"), ColumnOptions{}, "signs of money or per cent"},
+		{column(t, "(123.45)", "1", "2"), ColumnOptions{}, "brackets"},
+		{column(t, "\u22121.5", "\u22122"), ColumnOptions{}, "decimal point"},
+		{column(t, "812.10", "816", "-", "\"4,816.35\""), ColumnOptions{Numeric: []string{"c"}}, `f.csv:5: column "c": expected a number, found "4,816.35"`},
+		{column(t, "812.10", "816", "-", "\"4,816.35\""), ColumnOptions{Numeric: []string{"c"}, Missing: MissingDrop}, `found "4,816.35"`},
+		{column(t, spread(30, "-", "x", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-")...), ColumnOptions{}, `expected a number, found "-"; see the setting categorical`},
+		{column(t, "2020-01-13", "2020-01-14", "soon"), ColumnOptions{}, `f.csv:4: column "c": expected a date or time such as "2020-01-13"`},
+		{column(t, "20-Jan-24", "01/13/24", "02/14/24"), ColumnOptions{}, "expected a date such as 2024-05-26"},
 		{tableOf(t, "c,y\n1,\n2,3\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found ""`},
 		{tableOf(t, "c,y\n1,\"1,785\"\n2,\n3,\"2,5\"\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found "1,785"; write the target with a decimal point`},
 		{tableOf(t, "c,y\n1,u\n2,\n3,v\n"), ColumnOptions{Classes: true}, `f.csv:3: column "y": expected one of the 2 classes "u", "v", found ""`},
@@ -164,6 +174,38 @@ func TestEncodeErrors(t *testing.T) {
 		s, err := c.table.Encode(c.o)
 		if expectError(t, err, "", c.say); s != nil {
 			t.Errorf("half a set comes with %v", err)
+		}
+	}
+}
+
+// spread returns the numbers below n as cells, and others behind them.
+func spread(n int, others ...string) (cells []string) {
+	for i := range n {
+		cells = append(cells, fmt.Sprint(i))
+	}
+	return append(cells, others...)
+}
+
+// TestIndexes: the index of pandas is neither the target nor an input, whatever the order of its numbers, and neither is what a
+// separator at the ends of lines makes.
+func TestIndexes(t *testing.T) {
+	for text, target := range map[string]string{
+		"a,y,__index_level_0__\n1,2,7\n2,3,5\n": "y",
+		",a,y\n7,1,2\n3,1.5,4\n12,2,4\n":        "y",
+		"a,y,\n1,2,\n3,4,\n":                    "y",
+		"y,__index__\n1,2\n3,5\n":               "__index__",
+		"Unnamed: 0,a,y\n7,1,2\n7,1.5,4\n7,2,4": "y",
+	} {
+		s, err := tableOf(t, text).Encode(ColumnOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if strings.HasPrefix(text, "Unnamed") { // the same number is there twice
+			want = 2
+		}
+		if !slices.Equal(s.Targets, []string{target}) || len(s.Features) != want {
+			t.Errorf("%q: target %q, features %q", text, s.Targets, s.Features)
 		}
 	}
 }
@@ -186,6 +228,12 @@ func TestLayoutOf(t *testing.T) {
 		"2.1.2006":                {"26.05.2021", "2021-05-26 22:46:00"},
 		"2.1.2006 15:04":          {"2021-05-26 22:46:00", "26.05.2021 10:00", "26.05.2021"},
 		"15:04:05":                {"10:00", "10:00:01"},
+		"1/2/2006 3:04 PM":        {"1/13/2024 1:30 PM", "2/1/2024 11:05 AM", "2/1/2024"},
+		"2006-1-2 15:04:05 UTC":   {"2024-01-01 10:00:00 UTC", "2024-01-01"},
+		"2006-1-2T15:04:05Z0700":  {"2024-01-01T10:00:00+0000", "2024-01-01T10:00:00+0130"},
+		"2006-1-2T15:04Z07:00":    {"2024-01-01T10:00Z"},
+		"2 January 2006":          {"1 January 2024", "12 May 2023"},
+		"2006-1":                  {"2024-01", "2023-12"},
 		"":                        {"10:00", "2021-05-26"},
 	} {
 		got, err := layoutOf(words)

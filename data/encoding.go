@@ -235,13 +235,13 @@ func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.De
 	return dense.Of(out, n, d), nil
 }
 
-// lacks says whether a cell with a word lacks a value.
+// lacks says whether a cell with a word lacks a value. A number that is written otherwise is none that is missing.
 func (c *ColumnCode) lacks(word string) bool {
 	if !c.Lenient {
 		return missing(word)
 	}
 	_, number := parse([]byte(word))
-	return !number
+	return !number && !disguised(word)
 }
 
 // missing is the error about a value that column j lacks.
@@ -361,7 +361,7 @@ func (c *ColumnCode) reader() (word func(string) (float64, bool), expected strin
 		if v, ok := parse([]byte(s)); ok {
 			return v, true
 		}
-		return math.NaN(), c.Lenient
+		return math.NaN(), c.Lenient && !disguised(s)
 	}, "a number"
 }
 

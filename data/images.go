@@ -23,7 +23,7 @@ import (
 const maxPixels = 1 << 26
 
 // imageRows is the source of the PNG and JPEG files of a folder, as uint8 [N,C,H,W], where C is 1 for grey and 3 for red, green and
-// blue. Each image is resized to H×W as by Pillow's BILINEAR, whatever its proportions; a transparent one lies on black. An image is
+// blue. Each image is resized to H×W as by Pillow's BILINEAR, whatever its proportions; transparency does not count. An image is
 // read when its batch is.
 //
 // If the images are in folders of their own within the folder, one for each class, the column
@@ -37,6 +37,7 @@ type imageRows struct {
 	classes []float64 // of these; nil without classes
 	folders []string  // the names of the classes; nil without classes
 	resizer resize.Resizer
+	others  int // images of other kinds, which were passed over and not told yet
 }
 
 // openImages opens a folder of images, or the images of a part.
@@ -88,6 +89,10 @@ func (i *imageRows) next(b *batch, n int) error {
 	if n == 0 {
 		return io.EOF
 	}
+	if i.others > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("%s: %d images are neither PNG nor JPEG and were left out.", b.Path, i.others))
+		i.others = 0
+	}
 	pixels := make([]uint8, n*i.size())
 	for k, path := range i.paths[:n] {
 		planes, h, w, err := readImage(path, i.shape[0])
@@ -121,22 +126,23 @@ func (*imageRows) close() {}
 
 // listImages lists the images of a folder, and their classes if it has folders.
 func listImages(folder string) (*imageRows, error) {
-	files, folders, err := visible(folder)
+	files, folders, others, err := visible(folder)
 	if err != nil {
 		return nil, err
 	}
 	if len(files) > 0 && len(folders) > 0 {
 		return nil, fmt.Errorf("%s: images beside the folder %q, expected images or a folder for each class", folder, folders[0])
 	}
-	i := &imageRows{folder: folder, paths: files}
+	i := &imageRows{folder: folder, paths: files, others: others}
 	for k, f := range folders {
-		own, deeper, err := visible(f)
+		own, deeper, others, err := visible(f)
 		if err != nil {
 			return nil, err
 		}
 		if len(own) == 0 || len(deeper) > 0 {
 			return nil, fmt.Errorf("%s: %d images and %d folders, expected the images of one class", f, len(own), len(deeper))
 		}
+		i.others += others
 		i.paths, i.folders = append(i.paths, own...), append(i.folders, filepath.Base(f))
 		i.classes = append(i.classes, slices.Repeat([]float64{float64(k)}, len(own))...)
 	}
@@ -146,11 +152,11 @@ func listImages(folder string) (*imageRows, error) {
 	return i, nil
 }
 
-// visible lists the images and the folders in a folder. A link is what it leads to.
-func visible(folder string) (files, folders []string, err error) {
+// visible lists the images and the folders in a folder, and counts the images of kinds that are not read. A link is what it leads to.
+func visible(folder string) (files, folders []string, others int, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	for _, e := range entries {
 		path := filepath.Join(folder, e.Name())
@@ -161,7 +167,7 @@ func visible(folder string) (files, folders []string, err error) {
 		if e.Type()&fs.ModeSymlink != 0 {
 			info, err := os.Stat(path)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, 0, err
 			}
 			directory = info.IsDir()
 		}
@@ -170,9 +176,11 @@ func visible(folder string) (files, folders []string, err error) {
 			folders = append(folders, path)
 		case ending == ".png", ending == ".jpg", ending == ".jpeg":
 			files = append(files, path)
+		case slices.Contains([]string{".gif", ".bmp", ".tif", ".tiff", ".webp", ".heic", ".avif"}, ending):
+			others++
 		}
 	}
-	return files, folders, nil
+	return files, folders, others, nil
 }
 
 // folderPlaces returns the places [N,1] of the folders of the images among the names of classes.
@@ -188,6 +196,12 @@ func (t *Table) folderPlaces(j int, names []string) (*tensor.Dense, error) {
 	y := t.pick([]int{j})
 	renumber(y, places)
 	return y, nil
+}
+
+// opaque returns a colour without its transparency, as Pillow's convert does.
+func opaque(c color.Color) color.RGBA {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	return color.RGBA{n.R, n.G, n.B, 255}
 }
 
 // readImage returns the planes [channels,h,w] of an image.
@@ -217,12 +231,12 @@ func readImage(path string, channels int) (planes []uint8, h, w int, err error) 
 	for i := range h * w {
 		at := img.At(b.Min.X+i%w, b.Min.Y+i/w)
 		if channels == 1 {
-			planes[i] = color.GrayModel.Convert(at).(color.Gray).Y
+			planes[i] = color.GrayModel.Convert(opaque(at)).(color.Gray).Y
 			continue
 		}
-		red, green, blue, _ := at.RGBA()
-		for k, v := range []uint32{red, green, blue} {
-			planes[k*h*w+i] = uint8(v >> 8)
+		of := opaque(at)
+		for k, v := range []uint8{of.R, of.G, of.B} {
+			planes[k*h*w+i] = v
 		}
 	}
 	return planes, h, w, nil

@@ -19,7 +19,7 @@ import (
 // writeImage writes an image of one colour and of h×w pixels.
 func writeImage(t *testing.T, path string, h, w int, c color.Color) {
 	t.Helper()
-	img := image.NewRGBA(image.Rect(3, 4, 3+w, 4+h))
+	img := image.NewNRGBA(image.Rect(3, 4, 3+w, 4+h))
 	for y := range h {
 		for x := range w {
 			img.Set(3+x, 4+y, c)
@@ -58,7 +58,7 @@ func TestReadImages(t *testing.T) {
 	writeImage(t, filepath.Join(dir, "b", "x.png"), 4, 6, red)
 	writeImage(t, filepath.Join(dir, "a", "z.JPG"), 8, 8, blue)
 	writeImage(t, filepath.Join(dir, "a", "y.png"), 2, 2, blue)
-	for _, stray := range []string{"a/notes.txt", ".hidden"} {
+	for _, stray := range []string{"a/notes.txt", ".hidden", "a/x.webp"} {
 		if err := os.WriteFile(filepath.Join(dir, stray), []byte("text"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +66,9 @@ func TestReadImages(t *testing.T) {
 	table, err := readImages(dir, 3, 2, 3)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := dir + ": 1 images are neither PNG nor JPEG and were left out."; !slices.Equal(table.Notes, []string{want}) {
+		t.Errorf("notes %q, expected %q", table.Notes, want)
 	}
 	if !slices.Equal(table.X.Shape(), []int{3, 3, 2, 3}) || !slices.Equal(table.Columns, []string{"class"}) || !slices.Equal(table.Values.Float64s(), []float64{0, 0, 1}) {
 		t.Fatalf("%v, %q, %v", table.X.Shape(), table.Columns, table.Values)
@@ -100,6 +103,18 @@ func TestReadImages(t *testing.T) {
 	}
 	if table, err = readImages(filepath.Join(dir, "b"), 1, 1, 1); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
 		t.Errorf("a grey image without a class: %v, error %v", table, err)
+	}
+}
+
+// TestTransparent: a pixel keeps its colour however transparent it is.
+func TestTransparent(t *testing.T) {
+	dir := t.TempDir()
+	writeImage(t, filepath.Join(dir, "x.png"), 2, 2, color.NRGBA{200, 100, 50, 3})
+	for channels, want := range map[int][]uint8{1: {124}, 3: {200, 100, 50}} { // Pillow's L of this colour is 124
+		table, err := readImages(dir, channels, 1, 1)
+		if err != nil || !slices.Equal(table.X.Uint8s(), want) {
+			t.Errorf("%d channels: %v, expected %d; error %v", channels, table.X.Uint8s(), want, err)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // counted.
 func TestTooManyCategories(t *testing.T) {
 	table := &Table{Path: "t.csv", Columns: []string{"x", "city"}}
-	_, err := (profile{words: make([]string, mostCategories+1)}).categorical(table, 1)
+	_, err := (profile{words: make([]Word, mostCategories+1)}).categorical(table, 1)
 	if err == nil || !strings.Contains(err.Error(), `t.csv: column "city" has 1000001 different texts`) {
 		t.Errorf("error %v", err)
 	}

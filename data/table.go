@@ -300,17 +300,17 @@ func (t *Table) Column(name string) (int, error) {
 }
 
 // Set divides the table into targets and features. The targets are the columns with the
-// given names, in the order of the names. Without names the target is the last column; if
-// the table has an X, all its columns are targets. The features are the other columns, in
+// given names, in the order of the names. Without names the target is the last column that has values and is no index
+// of pandas; if the table has an X, all its columns are targets. The features are the other columns, in
 // the order of the table.
 func (t *Table) Set(targets ...string) (*Set, error) {
 	if len(t.Columns) == 0 {
 		return nil, fmt.Errorf("%s: no targets beside X, expected an array y", t.Path)
 	}
 	if len(targets) == 0 {
-		targets = t.Columns[len(t.Columns)-1:]
-		if t.X != nil {
-			targets = t.Columns
+		targets = t.Columns
+		if t.X == nil {
+			targets = t.usualTarget()
 		}
 	}
 	at, err := t.targetColumns(targets)

@@ -462,3 +462,20 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestBlanks: numbers with blanks between them are cells, as NumPy writes an array; a line of blanks is no row, and words with blanks
+// are one cell.
+func TestBlanks(t *testing.T) {
+	for text, want := range map[string]string{
+		"1.5e+00 2 3\n4 5  6\n":           `["x0" "x1" "x2"] [1.5 2 3 4 5 6]`,
+		" a  b\n 1  2\n-3  nan\n":         `["a" "b"] [1 2 -3 NaN]`,
+		"a,b\n1,2\n   \n3,4\n  \n":        `["a" "b"] [1 2 3 4]`,
+		"a, \"b\"\n1, \"2\"\n":            `["a" "b"] [1 2]`,
+		"a town\nNew York\nLos Angeles\n": `["a town"] [NaN NaN]`,
+	} {
+		table := tableOf(t, text)
+		if got := fmt.Sprintf("%q %v", table.Columns, table.Values.Float64s()); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -68,9 +68,9 @@ func (w *Words) fill(n int) {
 }
 
 // gaps are the texts, in lower case, that stand for a missing value.
-var gaps = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "<na>": true, "nan": true, "-nan": true, "null": true, "none": true, "?": true}
+var gaps = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "<na>": true, "nan": true, "-nan": true, "nat": true, "null": true, "none": true, "?": true}
 
-// missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN,
+// missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN, NaT,
 // null, None or ?, in upper or lower case.
 func missing(text string) bool { return len(text) <= 4 && gaps[strings.ToLower(text)] }
 
@@ -105,6 +105,19 @@ func rounded(cell []byte, v float64) bool {
 // digits before the last group.
 func separated(text string) bool {
 	return decimalComma(text) || slices.ContainsFunc(thousands, func(form *regexp.Regexp) bool { return form.MatchString(text) })
+}
+
+// plainly says how numbers are not to be written, for messages.
+const plainly = "with a decimal point such as 1.5, without separators of thousands, signs of money or per cent, and brackets"
+
+// dressing are signs around numbers that are not read: money, per cent, brackets of negative sums, and the sign that texts have for a minus.
+var dressing = strings.NewReplacer("$", "", "€", "", "£", "", "¥", "", "%", "", "(", "", ")", "", "\u2212", "-")
+
+// disguised says whether a text is a number as people write it and no table should: [separated], or with signs around it.
+func disguised(text string) bool {
+	plain := strings.TrimSpace(dressing.Replace(text))
+	_, ok := parse([]byte(plain))
+	return ok && plain != text || separated(plain)
 }
 
 // thousands are the forms of numbers with separators of thousands. A number with one dot is read as a

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -26,28 +28,51 @@ type codec struct {
 	width int    // bytes per element
 	// read returns the n elements of an array as a slice, allocating room for
 	// at most hint elements ahead of the data.
-	read  func(r io.Reader, n, hint int) (any, error)
+	read  func(r io.Reader, n, hint int, order binary.ByteOrder) (any, error)
 	write func(w io.Writer, t *tensor.Dense) error // writes the elements of t
 	// order returns src, a slice from read, as a row-major copy.
 	order func(src any, shape, strides []int) any
 }
 
 type element interface {
-	float32 | float64 | int64 | int32 | int8 | uint8 | uint16
+	float32 | float64 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8
 }
 
 func codecOf[T element](descr string) codec {
 	return codec{
 		descr: descr,
 		width: reflect.TypeFor[T]().Bits() / 8,
-		read:  func(r io.Reader, n, hint int) (any, error) { return readElements[T](r, n, hint) },
+		read: func(r io.Reader, n, hint int, order binary.ByteOrder) (any, error) {
+			return readElements[T](r, n, hint, order)
+		},
 		write: writeDense[T],
 		order: func(src any, shape, strides []int) any { return raw.Gather(src.([]T), shape, strides, 0, 1) },
 	}
 }
 
+// widened returns the codec for reading elements F as elements T, which hold them. A number that T does not hold is an error.
+func widened[F, T element](descr string, as func(F) (T, bool)) codec {
+	c := codecOf[T](descr)
+	c.width = reflect.TypeFor[F]().Bits() / 8
+	c.read = func(r io.Reader, n, hint int, order binary.ByteOrder) (any, error) {
+		from, err := readElements[F](r, n, hint, order)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]T, n)
+		for i, v := range from {
+			ok := false
+			if out[i], ok = as(v); !ok {
+				return nil, fmt.Errorf("%w: element %d is %v, more than %T holds", ErrUnsupported, i, v, out[i])
+			}
+		}
+		return out, nil
+	}
+	return c
+}
+
 const (
-	readable = "<f8 <f4 <f2 <i8 <i4 |i1 |u1 |b1"
+	readable = "f8 f4 f2 i8 i4 i2 i1 u8 u4 u2 u1 b1"
 	writable = "float64 float32 int64 int32 int8 uint8"
 )
 
@@ -62,14 +87,16 @@ var byType = map[reflect.Type]codec{
 
 // byDescr holds the codecs for reading.
 var byDescr = func() map[string]codec {
-	m := map[string]codec{"<f2": codecOf[float32]("<f2")}
+	m := map[string]codec{
+		"<f2": widened("<f2", func(v uint16) (float32, bool) { return raw.Half(v), true }),
+		"<i2": widened("<i2", func(v int16) (int32, bool) { return int32(v), true }),
+		"<u2": widened("<u2", func(v uint16) (int32, bool) { return int32(v), true }),
+		"<u4": widened("<u4", func(v uint32) (int64, bool) { return int64(v), true }),
+		"<u8": widened("<u8", func(v uint64) (int64, bool) { return int64(v), v <= math.MaxInt64 }),
+	}
 	for _, c := range byType {
 		m[c.descr] = c
 	}
-	half := m["<f2"]
-	half.width = 2
-	half.read = readHalf
-	m["<f2"] = half
 	m["|b1"] = m["|u1"] // NumPy stores a bool as the byte 0 or 1
 	return m
 }()
@@ -89,7 +116,11 @@ func decodeArray(r io.Reader, size int64) (*tensor.Dense, error) {
 		return nil, err
 	}
 	shape := h.Descr.Shape
-	c, ok := byDescr[h.Descr.Type]
+	little, order := h.Descr.Type, binary.ByteOrder(binary.LittleEndian)
+	if rest, big := strings.CutPrefix(little, ">"); big {
+		little, order = "<"+rest, binary.BigEndian
+	}
+	c, ok := byDescr[little]
 	if !ok {
 		return nil, fmt.Errorf("%w: dtype %q, expected one of %s", ErrUnsupported, h.Descr.Type, readable)
 	}
@@ -107,7 +138,7 @@ func decodeArray(r io.Reader, size int64) (*tensor.Dense, error) {
 		}
 		hint = n
 	}
-	data, err := c.read(r, n, hint)
+	data, err := c.read(r, n, hint, order)
 	if err != nil {
 		return nil, fmt.Errorf("%w (dtype %s, shape %v)", err, h.Descr.Type, shape)
 	}
@@ -134,8 +165,8 @@ func expectEnd(r io.Reader, shape []int) error {
 	}
 }
 
-// readElements reads n little-endian elements.
-func readElements[T element](r io.Reader, n, hint int) ([]T, error) {
+// readElements reads n elements.
+func readElements[T element](r io.Reader, n, hint int, order binary.ByteOrder) ([]T, error) {
 	width := reflect.TypeFor[T]().Bits() / 8
 	out := make([]T, 0, min(n, hint))
 	buf := make([]byte, min(n*width, chunkBytes))
@@ -150,22 +181,9 @@ func readElements[T element](r io.Reader, n, hint int) ([]T, error) {
 			return nil, err
 		}
 		out = slices.Grow(out, k)[:start+k]
-		if _, err := binary.Decode(buf, binary.LittleEndian, out[start:]); err != nil {
+		if _, err := binary.Decode(buf, order, out[start:]); err != nil {
 			return nil, err
 		}
-	}
-	return out, nil
-}
-
-// readHalf reads n float16 elements as float32.
-func readHalf(r io.Reader, n, hint int) (any, error) {
-	bits, err := readElements[uint16](r, n, hint)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]float32, n)
-	for i, b := range bits {
-		out[i] = raw.Half(b)
 	}
 	return out, nil
 }

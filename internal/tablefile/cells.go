@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // maxLine is the largest number of bytes of a line. Without it, a file that is no table could fill the
@@ -46,7 +47,7 @@ type Cells struct {
 	fed  int           // the number of lines that csv has read
 }
 
-// NewCells returns a reader of the cells in r, which the character comma separates.
+// NewCells returns a reader of the cells in r, which the character comma separates; a blank stands for any number of them.
 func NewCells(r io.Reader, comma byte) *Cells {
 	return &Cells{b: bufio.NewReaderSize(r, 1<<16), comma: comma}
 }
@@ -103,6 +104,10 @@ func (c *Cells) split(line []byte) ([][]byte, error) {
 		return nil, err
 	}
 	c.cells = c.cells[:0]
+	if c.comma == ' ' {
+		c.cells = slices.AppendSeq(c.cells, bytes.FieldsSeq(line))
+		return c.cells, nil
+	}
 	for {
 		at := bytes.IndexByte(line, c.comma)
 		if at < 0 {
@@ -180,6 +185,7 @@ func (c *Cells) parse(first int) ([]string, error) {
 		c.rest, c.in = bytes.NewReader(nil), bufio.NewReader(nil)
 		c.csv = csv.NewReader(c.in)
 		c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = rune(c.comma), -1, true // the caller counts the cells
+		c.csv.TrimLeadingSpace = c.comma != '\t'                                        // which is such a space
 	}
 	c.rest.Reset(c.row)
 	c.in.Reset(c.rest)

@@ -119,7 +119,7 @@ func (c columns) read(cmd *cobra.Command, in *sampling, paths []string, r data.T
 	var at []int
 	named := slices.Concat(t.Target, c.ID, c.Categorical, c.Numeric)
 	for i, name := range s.Columns {
-		if !slices.Contains(c.Drop, name) || slices.Contains(named, name) { // a column that is named twice is refused below
+		if name != s.Name && !slices.Contains(c.Drop, name) || slices.Contains(named, name) { // a column that is named twice is refused below
 			at = append(at, i)
 		}
 	}

@@ -49,7 +49,7 @@ func (t *Table) noTarget(at []int) string {
 	for _, j := range at {
 		w := t.wordsOf(j)
 		if _, ok := t.profile(j).most(disguised); ok {
-			return "write the target " + plainly
+			return "write the target as " + plainly
 		}
 		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !missing(w.Text) && !infinite(w.Text) }) {
 			return "the target holds text: the setting classes makes it classes"

@@ -229,7 +229,7 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 		}
 	}
 	if w, ok := p.most(disguised); ok {
-		return c, "", t.cell(j, w, "a number "+plainly+" (write the table so, or see the setting drop and the setting categorical)")
+		return c, "", t.cell(j, w, plainly+" (write the table so, or see the setting drop and the setting categorical)")
 	}
 	if p.numbers > p.cells || p.numbers > 0 && len(p.words) <= fewWords && len(t.keys(j)) > maxCategories {
 		return c, "", fmt.Errorf("%w; see the setting categorical, to take the column as text, and the setting numeric, to take such cells as missing", t.noNumber(j, p.words[0]))

@@ -167,7 +167,7 @@ func TestEncodeErrors(t *testing.T) {
 		{column(t, "2020-01-13", "2020-01-14", "soon"), ColumnOptions{}, `f.csv:4: column "c": expected a date or time such as "2020-01-13"`},
 		{column(t, "20-Jan-24", "01/13/24", "02/14/24"), ColumnOptions{}, "expected a date such as 2024-05-26"},
 		{tableOf(t, "c,y\n1,\n2,3\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found ""`},
-		{tableOf(t, "c,y\n1,\"1,785\"\n2,\n3,\"2,5\"\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found "1,785"; write the target with a decimal point`},
+		{tableOf(t, "c,y\n1,\"1,785\"\n2,\n3,\"2,5\"\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found "1,785"; write the target as a number with a decimal point`},
 		{tableOf(t, "c,y\n1,u\n2,\n3,v\n"), ColumnOptions{Classes: true}, `f.csv:3: column "y": expected one of the 2 classes "u", "v", found ""`},
 		{tableOf(t, "c,y\n,1\n2,\n"), ColumnOptions{Missing: MissingDrop}, "no row has all values"},
 	} {

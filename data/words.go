@@ -107,8 +107,8 @@ func separated(text string) bool {
 	return decimalComma(text) || slices.ContainsFunc(thousands, func(form *regexp.Regexp) bool { return form.MatchString(text) })
 }
 
-// plainly says how numbers are not to be written, for messages.
-const plainly = "with a decimal point such as 1.5, without separators of thousands, signs of money or per cent, and brackets"
+// plainly says how numbers are to be written, for messages.
+const plainly = "a number with a decimal point such as 1.5, without separators of thousands, signs of money or per cent, and brackets"
 
 // dressing are signs around numbers that are not read: money, per cent, brackets of negative sums, and the sign that texts have for a minus.
 var dressing = strings.NewReplacer("$", "", "€", "", "£", "", "¥", "", "%", "", "(", "", ")", "", "\u2212", "-")

@@ -105,6 +105,29 @@ func Dense(t Type, shape []int, data []byte) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
 }
 
+// IsMask says whether the floating-point elements in data are infinite or 0, and some are infinite.
+func IsMask(t Type, data []byte) (inf bool) {
+	size := t.Size()
+	for at := 0; at+size <= len(data); at += size {
+		v, le := 0.0, binary.LittleEndian
+		switch t {
+		case F64:
+			v = math.Float64frombits(le.Uint64(data[at:]))
+		case F32:
+			v = float64(math.Float32frombits(le.Uint32(data[at:])))
+		case F16:
+			v = float64(Half(le.Uint16(data[at:])))
+		case BF16:
+			v = float64(math.Float32frombits(uint32(le.Uint16(data[at:])) << 16))
+		}
+		if !math.IsInf(v, 0) && v != 0 {
+			return false
+		}
+		inf = inf || v != 0
+	}
+	return inf
+}
+
 // Gather returns, row-major, the elements of an array of a shape that lies in src. The element of an index is number
 // from + Σ index·strides, and an element is width numbers of src.
 func Gather[T any](src []T, shape, strides []int, from, width int) []T {

@@ -9,8 +9,9 @@ import (
 // statistics of batch normalisation are told by their place, others by their names or by their use: an array that is
 // subtracted from the inputs, or that divides them, standardises them.
 
-// statistics are the last parts of the names by which PyTorch and Keras call statistics of data.
-var statistics = []string{"running_mean", "running_var", "moving_mean", "moving_variance", "num_batches_tracked"}
+// statistics are the last parts of the names by which PyTorch and Keras call statistics of data, and the vectors of the power iterations
+// of spectral norms.
+var statistics = []string{"running_mean", "running_var", "moving_mean", "moving_variance", "num_batches_tracked", "_u", "_v", "weight_u", "weight_v"}
 
 // isStatistic reports whether an array has the name of a statistic.
 func isStatistic(name string) bool {
@@ -25,8 +26,9 @@ func (r *reader) buffers() map[string]bool {
 		found[name] = isStatistic(name)
 	}
 	shifted := map[string]bool{r.Input: false} // what elementwise nodes have made of the inputs; true after a difference
+	widest := product(r.input)                 // elements of an example of the largest input
 	for _, i := range r.Inputs {
-		shifted[i.Name] = false
+		shifted[i.Name], widest = false, max(widest, i.Size())
 	}
 	for _, n := range r.Nodes {
 		var before, ok bool
@@ -39,6 +41,7 @@ func (r *reader) buffers() map[string]bool {
 		}
 		switch {
 		case !ok:
+		case with != "" && product(r.weights[with].Shape) > widest: // prototypes, with which the inputs are compared
 		case with != "" && (n.Op == "Sub" || n.Op == "Div" || n.Op == "Mul" && before):
 			found[with], shifted[n.Outputs[0]] = true, true
 		case with == "" && slices.Contains(append(slices.Clone(reshapes), "Transpose"), n.Op):

@@ -268,6 +268,9 @@ func (r *reader) outputs(g fields) error {
 // leaveOut leaves out an operator of Options.Ends at the end, which may be before nodes that change the shape alone.
 func (r *reader) leaveOut() {
 	n, ok := r.makes(r.Output, reshapes)
+	if ok && slices.Contains(r.o.Ends, "Softmax") && r.bothOf(n) {
+		return
+	}
 	switch {
 	case !ok || !slices.Contains(r.o.Ends, n.Op) || len(n.Inputs) != 1:
 	case n.Outputs[0] == r.Output:
@@ -275,6 +278,42 @@ func (r *reader) leaveOut() {
 	default:
 		n.Op, n.Attributes = "Identity", nil
 	}
+}
+
+// bothOf makes a node that joins 1 − p and p, for p = σ(z), join the logits 0 and z, as scikit-learn's classifiers of two classes need it. It returns
+// false for other nodes.
+func (r *reader) bothOf(n *Node) bool {
+	if n.Op != "Concat" || len(n.Inputs) != 2 {
+		return false
+	}
+	rest, ok := r.makes(n.Inputs[0], nil)
+	if !ok || rest.Op != "Sub" || len(rest.Inputs) != 2 || rest.Inputs[1] != n.Inputs[1] || !r.isOne(rest.Inputs[0]) {
+		return false
+	}
+	p, ok := r.makes(n.Inputs[1], nil)
+	if !ok || p.Op != "Sigmoid" || len(p.Inputs) != 1 {
+		return false
+	}
+	p.Op, rest.Inputs = "Identity", []string{n.Inputs[1], n.Inputs[1]}
+	return true
+}
+
+// isOne says whether a constant is the number 1.
+func (r *reader) isOne(name string) bool {
+	t := r.weights[name]
+	for i := range r.Constants {
+		if r.Constants[i].Name == name {
+			t = &r.Constants[i]
+		}
+	}
+	if n, ok := r.makes(name, nil); ok && n.Op == "Constant" {
+		t = n.Attributes["value"].Tensor
+	}
+	if t == nil || product(t.Shape) != 1 {
+		return false
+	}
+	v, err := raw.Decode(t.Type, t.Data)
+	return err == nil && fmt.Sprint(v) == "[1]"
 }
 
 // of returns the half of the outputs with names, and whether the last of them still has to be split.

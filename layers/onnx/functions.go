@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -59,8 +60,15 @@ func (r *reader) nodes(of fields, num protowire.Number, s scope) error {
 		if err == nil {
 			err = r.node(m, s)
 		}
-		if err != nil {
-			return fmt.Errorf("node %d: %w", at, err)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("node %d: %w", at, err)
+		if !errors.As(err, new(refusal)) || len(r.refused) >= maxRefused {
+			return err
+		}
+		for _, name := range m.texts(2) {
+			r.refused[s.outside(name)] = err
 		}
 	}
 	return nil

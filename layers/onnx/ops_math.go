@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gorgonia.org/tensor"
+
 	"github.com/go-valla/valla/graph"
 )
 
@@ -28,7 +30,7 @@ func init() {
 		"Erf":        unary((*graph.Builder).Erf, math.Erf),
 		"Exp":        unary((*graph.Builder).Exp, math.Exp),
 		"Log":        unary((*graph.Builder).Log, math.Log),
-		"Sqrt":       unary((*graph.Builder).Sqrt, math.Sqrt),
+		"Sqrt":       unary(norm, math.Sqrt),
 		"Sin":        unary((*graph.Builder).Sin, math.Sin),
 		"Cos":        unary((*graph.Builder).Cos, math.Cos),
 		"Neg":        unary((*graph.Builder).Neg, func(x float64) float64 { return -x }),
@@ -73,7 +75,8 @@ func init() {
 		"ReduceSum":       reduce(false),
 		"ReduceSumSquare": func(c *call) []value { return reduced(c, c.made(c.b.Square(c.node(0))), false) },
 		"ReduceL2": func(c *call) []value {
-			return nodes(c.made(c.b.Sqrt(reduced(c, c.made(c.b.Square(c.node(0))), false)[0].node)))
+			square := reduced(c, c.made(c.b.Square(c.node(0))), false)[0].node
+			return nodes(c.made(norm(c.b, square)))
 		},
 		"ReduceMax":  reduceMax(1),
 		"ReduceMin":  reduceMax(-1),
@@ -152,7 +155,19 @@ func div(c *call) []value {
 	return nodes(c.pair((*graph.Builder).Div, x, y))
 }
 
-// pow has a constant exponent; a fractional one needs positive numbers.
+// leastSquare is the least sum of squares, by element type, whose root has its own slope.
+var leastSquare = map[tensor.Dtype]float64{tensor.Float32: 1e-30, tensor.Float64: 1e-300}
+
+// root is the root of a sum of squares, and hardly more than 0 where the sum is 0.
+func root(b *graph.Builder, square *graph.Node) *graph.Node {
+	return b.Sqrt(b.Clip(square, leastSquare[b.Dtype()], math.Inf(1)))
+}
+
+// norm is √x, for sums of squares: where all summands are 0, the slopes of the norm are 0, as in PyTorch. By the slope of the root,
+// which is infinite at 0, they would be NaN.
+func norm(b *graph.Builder, x *graph.Node) *graph.Node { return b.Div(x, root(b, x)) }
+
+// pow is xᵖ. A fractional exponent, and one that is no constant, need a positive x.
 func pow(c *call) []value {
 	if c.constant() {
 		whole := c.host(0).whole // as the result is, whatever the exponent
@@ -163,7 +178,17 @@ func pow(c *call) []value {
 			return math.Pow(x, p)
 		}))
 	}
-	return nodes(c.made(c.b.Pow(c.node(0), c.number(1, "an exponent"))))
+	x, p := c.value(0), c.value(1)
+	if exponent, ok := p.host.scalar(); ok {
+		if exponent == 0.5 {
+			return nodes(c.made(norm(c.b, x.node)))
+		}
+		return nodes(c.made(c.b.Pow(x.node, exponent)))
+	}
+	if base, ok := x.host.scalar(); ok && base > 0 {
+		return nodes(c.made(c.b.Exp(c.b.Scale(p.node, math.Log(base)))))
+	}
+	return nodes(c.made(c.b.Exp(c.b.Mul(c.asNode(p), c.b.Log(c.asNode(x))))))
 }
 
 // several joins any number of values.

@@ -122,7 +122,7 @@ func lpNorm(c *call) []value {
 	case 1:
 		return nodes(c.made(c.b.Div(x, c.b.SumTo(c.b.Abs(x), to...))))
 	case 2:
-		return nodes(c.made(c.b.Div(x, c.b.Sqrt(c.b.SumTo(c.b.Square(x), to...)))))
+		return nodes(c.made(c.b.Div(x, root(c.b, c.b.SumTo(c.b.Square(x), to...)))))
 	}
 	c.failf("p = %d is not supported, only 1 and 2", p)
 	return nil

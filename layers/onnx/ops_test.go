@@ -145,6 +145,8 @@ var cases = []layertest.Case{
 	{Name: "Clip above", Layer: one("Clip", nil, nil, floatsOf(0.6)), Input: []int{5}, Naive: each(func(x float64) float64 { return min(x, 0.6) })},
 	{Name: "Pow 3", Layer: one("Pow", nil, floatsOf(3)), Input: []int{5}, Naive: each(func(x float64) float64 { return x * x * x })},
 	{Name: "Pow −0.5", Layer: chain(node("Exp", "x", "e"), Node{Op: "Pow", Inputs: []string{"e", "c"}, Outputs: []string{"y"}}).constant("c", floatsOf(-0.5)), Input: []int{5}, Naive: each(func(x float64) float64 { return math.Exp(-x / 2) })},
+	{Name: "Pow of 3", Layer: Graph{Opset: 13, Input: "x", Output: "y", Nodes: []Node{{Op: "Pow", Inputs: []string{"c", "x"}, Outputs: []string{"y"}}}}.constant("c", floatsOf(3)), Input: []int{5}, Naive: each(func(x float64) float64 { return math.Pow(3, x) })},
+	{Name: "Pow of two", Layer: chain(node("Exp", "x", "e"), Node{Op: "Pow", Inputs: []string{"e", "x"}, Outputs: []string{"y"}}), Input: []int{5}, Naive: each(func(x float64) float64 { return math.Exp(x * x) })},
 	{Name: "Max", Layer: one("Max", nil, floatsOf(0.1, -0.2, 0.3)), Input: []int{3}, Naive: func(_ layers.Network, x []float64) []float64 {
 		return []float64{max(x[0], 0.1), max(x[1], -0.2), max(x[2], 0.3)}
 	}},

@@ -50,7 +50,6 @@ func decodePlaces(data []byte, dir string, o Options) (*Places, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.prune()
 	if p.Trunk, err = r.file(); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +100,6 @@ func decode(data []byte, dir string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.prune()
 	return r.file()
 }
 
@@ -111,7 +112,7 @@ func readModel(data []byte, dir string, o Options) (*reader, error) {
 	if !model.has(7) {
 		return nil, fmt.Errorf("no ONNX model: there is no graph")
 	}
-	r := &reader{Graph: Graph{Narrow: true, ExamplesFirst: true}, files: &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}, o: o, weights: map[string]*Tensor{}}
+	r := &reader{Graph: Graph{Narrow: true, ExamplesFirst: true}, files: &files{dir: dir, parts: map[part][]byte{}, taken: map[string]int64{}}, o: o, weights: map[string]*Tensor{}, refused: map[string]error{}}
 	if r.Opset, err = opset(model); err != nil {
 		return nil, err
 	}
@@ -149,6 +150,7 @@ type reader struct {
 	input   []int              // shape of one example, if there is one input
 	weights map[string]*Tensor // floating-point initialisers that are arrays
 	order   []string           // names of the weights, in the order of the file
+	refused map[string]error   // of initialisers and values of nodes, which matter where the output needs them
 
 	functions functions // that nodes may call
 	calls     int       // of functions
@@ -181,11 +183,16 @@ func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
 			return nil, err
 		}
 		t, err := readTensor(m, r.files)
-		if err != nil {
+		strange := errors.Is(err, errType) && len(r.refused) < maxRefused
+		if err != nil && !strange {
 			return nil, err
 		}
 		if constants[t.Name] || r.weights[t.Name] != nil {
 			return nil, fmt.Errorf("two initialisers are called %q", t.Name)
+		}
+		if strange {
+			constants[t.Name], r.refused[t.Name] = true, err
+			continue
 		}
 		if isFloat(t.Type) && len(t.Shape) > 0 && product(t.Shape) > 0 {
 			r.weights[t.Name] = t
@@ -198,6 +205,12 @@ func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
 	return constants, nil
 }
 
+// maxRefused bounds the initialisers and nodes that are kept with their errors.
+const maxRefused = 1000
+
+// refusal is the error about a node that is not supported. It matters where the output needs the node.
+type refusal struct{ error }
+
 // readNode reads a NodeProto, which may call a function. outer are the attributes of the function whose body has the
 // node.
 func readNode(m fields, from *files, outer map[string]Attribute, call bool) (Node, error) {
@@ -207,7 +220,7 @@ func readNode(m fields, from *files, outer map[string]Attribute, call bool) (Nod
 	}
 	if domain := m.text(7); domain != "" && domain != "ai.onnx" && !call {
 		if n.Op = domain + "::" + n.Op; operators[n.Op] == nil {
-			return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported, unless a package registers them", n.Name, shown(m.text(4)), shown(domain))
+			return n, refusal{fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported, unless a package registers them", n.Name, shown(m.text(4)), shown(domain))}
 		}
 	}
 	for a, err := range m.messages(5) {
@@ -216,7 +229,7 @@ func readNode(m fields, from *files, outer map[string]Attribute, call bool) (Nod
 		}
 		name := a.text(1)
 		if a.has(6) || a.has(11) {
-			return n, fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, shown(n.Op))
+			return n, refusal{fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, shown(n.Op))}
 		}
 		v, err := readAttribute(a, from)
 		if ref := a.text(21); ref != "" {
@@ -226,7 +239,7 @@ func readNode(m fields, from *files, outer map[string]Attribute, call bool) (Nod
 			}
 		}
 		if err != nil {
-			return n, fmt.Errorf("%q (%s): attribute %q: %w", n.Name, shown(n.Op), name, err)
+			return n, refusal{fmt.Errorf("%q (%s): attribute %q: %w", n.Name, shown(n.Op), name, err)}
 		}
 		if n.Attributes == nil {
 			n.Attributes = map[string]Attribute{}
@@ -261,8 +274,8 @@ func readAttribute(a fields, from *files) (v Attribute, err error) {
 }
 
 // prune leaves out what the output does not depend on, and makes each initialiser that is only
-// copied by an Identity a parameter of its own: exporters store equal weights once.
-func (r *reader) prune() {
+// copied by an Identity a parameter of its own: exporters store equal weights once. What is left and cannot be read is an error.
+func (r *reader) prune() error {
 	needed := map[string]bool{r.Output: true}
 	var kept []Node
 	for _, n := range slices.Backward(r.Nodes) {
@@ -283,6 +296,12 @@ func (r *reader) prune() {
 	r.Nodes = kept
 	r.order = slices.DeleteFunc(r.order, func(name string) bool { return !needed[name] })
 	r.Constants = slices.DeleteFunc(r.Constants, func(c Tensor) bool { return !needed[c.Name] })
+	for _, name := range slices.Sorted(maps.Keys(r.refused)) {
+		if needed[name] {
+			return r.refused[name]
+		}
+	}
+	return nil
 }
 
 // settings are the numbers of those inputs of operators that are settings, not weights, although
@@ -313,8 +332,12 @@ func (r *reader) untrained() (map[string]bool, error) {
 	return state, nil
 }
 
-// file sorts the initialisers into parameters, state and constants.
+// file prunes the graph and sorts the initialisers into parameters, state and constants.
 func (r *reader) file() (*File, error) {
+	if err := r.prune(); err != nil {
+		return nil, err
+	}
+	r.tie()
 	state, err := r.untrained()
 	if err != nil {
 		return nil, err
@@ -328,7 +351,7 @@ func (r *reader) file() (*File, error) {
 	f, buffers := &File{weights: map[string]*Tensor{}}, r.buffers()
 	for _, name := range r.order {
 		t := r.weights[name]
-		if fixed[name] {
+		if fixed[name] || raw.IsMask(t.Type, t.Data) {
 			c := *t
 			c.Name = name
 			r.Constants = append(r.Constants, c)

@@ -274,7 +274,7 @@ func TestHostileFiles(t *testing.T) {
 		"a negative shape":       {modelOf(graphOf([]message{addW}, initial("w", 1, none, 1<<63))), "shape [-9223372036854775808]"},
 		"too few numbers":        {modelOf(graphOf([]message{addW}, initial("w", 1, rawData(1, 2, 3, 4), 2))), "4 bytes for shape [2]"},
 		"text as weights":        {modelOf(graphOf([]message{addW}, initial("w", 8, none, 2))), "ONNX's type 8"},
-		"a huge constant":        {modelOf(graphOf([]message{nodeProto("Constant", nil, []string{"c"}, floats)})), "shape [1099511627776]"},
+		"a huge constant":        {modelOf(graphOf([]message{nodeProto("Constant", nil, []string{"c"}, floats), nodeProto("Add", []string{"x", "c"}, []string{"y"})})), "shape [1099511627776]"},
 		"shapes that do not fit": {modelOf(graphOf([]message{addW}, initial("w", 1, floatData(1, 2, 3), 3))), `node 1 "the Add" (Add, opset 17)`},
 		"a file outside":         {modelOf(graphOf([]message{addW}, initial("w", 1, location("../w"), 2))), `the file "../w"`},
 		"an absolute file":       {modelOf(graphOf([]message{addW}, initial("w", 1, location("/etc/passwd"), 2))), `the file "/etc/passwd"`},

@@ -29,11 +29,14 @@ var types = map[int64]raw.Type{
 
 func isFloat(t raw.Type) bool { return t == raw.F64 || t == raw.F32 || t == raw.F16 || t == raw.BF16 }
 
+// errType is the error about a tensor of a type that is not read, of which readTensor returns the name.
+var errType = errors.New("elements of ONNX's type")
+
 // readTensor reads a TensorProto. Data outside the message are read from other files.
 func readTensor(f fields, from *files) (*Tensor, error) {
 	t := &Tensor{Name: f.text(8), Type: types[f.int(2)]}
 	if t.Type == "" {
-		return nil, fmt.Errorf("tensor %q: elements of ONNX's type %d, expected floating-point numbers, integers or booleans", t.Name, f.int(2))
+		return t, fmt.Errorf("tensor %q: %w %d, expected floating-point numbers, integers or booleans", t.Name, errType, f.int(2))
 	}
 	dims, err := f.ints(1)
 	if err != nil {

@@ -151,3 +151,27 @@ func TestNoiseThatIsTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// TestProbabilitiesAreNoLogits: a network whose outputs are probabilities of classes is refused.
+func TestProbabilitiesAreNoLogits(t *testing.T) {
+	for bias, refused := range map[[3]float64]bool{{0.2, 0.3, 0.5}: true, {0.2, 0.3, 0.6}: false, {-0.2, 0.7, 0.5}: false} {
+		net, err := layers.MLP{Inputs: 2, Outputs: 3}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range net.Params() {
+			clear(p.Value.Float64s())
+		}
+		copy(net.Params()[1].Value.Float64s(), bias[:])
+		path := filepath.Join(t.TempDir(), "n.npz")
+		if err := layers.Save(path, net); err != nil {
+			t.Fatal(err)
+		}
+		_, err = FromWeights(t.Context(), path, thirds(9, 1), WeightOptions{Classes: true})
+		if !refused && err != nil {
+			t.Errorf("outputs %v: error %v", bias, err)
+		} else if refused {
+			oneLine(t, err, path, "the outputs of the network are probabilities", "expected logits")
+		}
+	}
+}

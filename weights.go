@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"slices"
 	"strings"
 
 	"gorgonia.org/tensor"
@@ -13,6 +15,8 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/onnx"
@@ -101,7 +105,27 @@ func (m *Model) observe(ctx context.Context, set *data.Set, o WeightOptions) (er
 	if err != nil {
 		return err
 	}
+	if m.Task.Classifies() {
+		return m.checkLogits(ctx, e)
+	}
 	return m.estimateNoise(ctx, e)
+}
+
+// probabilityRows is how many rows tell whether the outputs of a network are probabilities.
+const probabilityRows = 100
+
+// checkLogits refuses a network whose outputs are probabilities of the classes: the class probabilities would be a softmax of these.
+func (m *Model) checkLogits(ctx context.Context, e gp.Examples) error {
+	out, err := m.outputs(ctx, e.Rows(dense.Spaced(e.N(), probabilityRows)).X)
+	if err != nil {
+		return err
+	}
+	for row := range slices.Chunk(out, m.Task.Size()) {
+		if slices.Min(row) < 0 || math.Abs(kernel.Sum(row)-1) > 1e-4 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the outputs of the network are probabilities, which are 1 in sum for each row, expected logits: export the network without the softmax at its end, or with the logarithms of the probabilities")
 }
 
 // classification returns the classes of a network, of which a set may lack a few where they are numbered; nil without classes.
@@ -203,6 +227,10 @@ func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) (no
 	}
 	if note := inputNote(m.Form, m.Task.Inputs.Features); note != "" {
 		notes = append(notes, note)
+	}
+	if c := m.Task.Size(); f.Ended == "Sigmoid" && m.Task.Classifies() && c > 2 {
+		notes = append(notes, fmt.Sprintf("The network ends in a Sigmoid for each of %d classes, as a network for labels does, which may all be right at once. Class probabilities are here the softmax of what comes before it, which is not what such a network was trained for; "+
+			"for columns of labels, 0 or 1, the likelihood bernoulli is right.", c))
 	}
 	if len(f.Buffers) > 0 {
 		notes = append(notes, fmt.Sprintf("The arrays %s count as buffers, which are not trained, and stay certain: they are statistics by their names, or standardise the inputs.", strings.Join(f.Buffers, ", ")))

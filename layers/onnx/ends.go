@@ -271,11 +271,13 @@ func (r *reader) leaveOut() {
 	if ok && slices.Contains(r.o.Ends, "Softmax") && r.bothOf(n) {
 		return
 	}
-	switch {
-	case !ok || !slices.Contains(r.o.Ends, n.Op) || len(n.Inputs) != 1:
-	case n.Outputs[0] == r.Output:
+	if !ok || !slices.Contains(r.o.Ends, n.Op) || len(n.Inputs) != 1 {
+		return
+	}
+	r.ended = n.Op
+	if n.Outputs[0] == r.Output {
 		r.Output = n.Inputs[0]
-	default:
+	} else {
 		n.Op, n.Attributes = "Identity", nil
 	}
 }

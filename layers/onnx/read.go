@@ -51,6 +51,7 @@ type File struct {
 	// Buffers are the arrays that are not trained, by their names or because they standardise the inputs, beside
 	// the statistics of batch normalisation and the arrays of [Options.Frozen].
 	Buffers []string
+	Ended   string             // the operator of [Options.Ends] that was left out; "" if there was none
 	weights map[string]*Tensor // by the names of the arrays
 }
 
@@ -150,6 +151,7 @@ type reader struct {
 	input   []int              // shape of one example, if there is one input
 	weights map[string]*Tensor // floating-point initialisers that are arrays
 	order   []string           // names of the weights, in the order of the file
+	ended   string             // the operator that was left out at the end
 	refused map[string]error   // of initialisers and values of nodes, which matter where the output needs them
 
 	functions functions // that nodes may call
@@ -348,7 +350,7 @@ func (r *reader) file() (*File, error) {
 			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
 		}
 	}
-	f, buffers := &File{weights: map[string]*Tensor{}}, r.buffers()
+	f, buffers := &File{weights: map[string]*Tensor{}, Ended: r.ended}, r.buffers()
 	for _, name := range r.order {
 		t := r.weights[name]
 		if fixed[name] || raw.IsMask(t.Type, t.Data) {

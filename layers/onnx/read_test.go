@@ -180,7 +180,7 @@ func TestOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := f.Form.Layers[0].(Graph)
-		if (g.Output == "z") != slices.Contains(o.Ends, "Softmax") || g.Arrays[0].State != (o.Frozen != nil) {
+		if (g.Output == "z") != slices.Contains(o.Ends, "Softmax") || (f.Ended == "Softmax") != (g.Output == "z") || g.Arrays[0].State != (o.Frozen != nil) {
 			t.Errorf("%+v: %+v", o, g)
 		}
 	}

@@ -111,13 +111,13 @@ func (m *Model) pool(ctx context.Context, p gp.JointPosterior, x *tensor.Dense) 
 }
 
 // epistemic scales the covariance of latent functions so that its diagonal has the shares of Epistemic in the prediction's
-// Latent, and sets the precisions of labels with the noise Aleatoric.
+// Latent, for all rows in the unit of their target, and sets the precisions of labels with the noise Aleatoric.
 func epistemic(pool *gp.Pool, p *Prediction) {
 	size, c := len(p.Epistemic), pool.Outputs
 	scale := make([]float64, size)
 	for i, v := range p.Epistemic {
 		if p.Latent[i] > 0 {
-			scale[i] = math.Sqrt(v / p.Latent[i])
+			scale[i] = math.Sqrt(v/p.Latent[i]) * p.RowUnit(i)
 		}
 	}
 	for at := range pool.Cov {

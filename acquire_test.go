@@ -2,6 +2,7 @@ package valla
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/task"
 )
 
 // lastLayer is a posterior that is fitted in little time and knows the covariance between rows.
@@ -228,4 +230,28 @@ func meanAndError(v []float64) (mean, se float64) {
 		se += (x - mean) * (x - mean) / n / (n - 1)
 	}
 	return mean, math.Sqrt(se)
+}
+
+// TestAcquireNoiseHead: the covariance of a pool has the epistemic variances of predictions, in one unit, also where the network gives
+// the noise of each row, in whose unit its output is.
+func TestAcquireNoiseHead(t *testing.T) {
+	set := varianceRows(40)
+	m, err := FromWeights(t.Context(), variancePath, set, WeightOptions{NoiseHead: task.LogVariance})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fit(t, m, set, FitOptions{Settings: &laplace.Settings{}})
+	p := predict(t, f, set.X)
+	joint, err := f.joint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := f.pool(t.Context(), joint, set.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range p.Epistemic {
+		got, first := pool.Cov[i*len(p.Epistemic)+i]/v, pool.Cov[0]/p.Epistemic[0]
+		near(t, fmt.Sprint("variance of row ", i), got, first, 1e-9*first)
+	}
 }

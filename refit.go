@@ -41,16 +41,23 @@ func (m *Model) Refit(ctx context.Context, held *data.Set, seed uint64, fit func
 		maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 		f.Record.Settings, e.Inputs = all, last.Inputs
 		if held == nil {
-			e.Marks, e.UsualSpread, e.Spreads, e.MAPLaws, e.MAPTemperature = last.Marks, last.UsualSpread, last.Spreads, last.MAPLaws, last.MAPTemperature
+			e.Marks, e.MAPLaws, e.MAPTemperature = last.Marks, last.MAPLaws, last.MAPTemperature
 		}
 	}
 	f.Record.Notes = append(f.Record.Notes, m.dropNotes()...)
+	if held == nil {
+		f.Record.Notes = append(f.Record.Notes, keptNote)
+	}
 	out, err := m.adopt(ctx, f, e, p, rows)
 	if err == nil && held == nil {
 		out.Laws, out.Posterior.Temperature = m.Uncalibrated().Laws, m.Posterior.Temperature
 	}
 	return out, cmp.Or(err, ctx.Err())
 }
+
+// keptNote says what a fit to all rows without held-out rows does not know.
+const keptNote = "No rows were held out: the prior, the noise and the laws of residuals are those that the sample chose, and how familiar a row is stays unknown. " +
+	"The setting validation-data, with rows that training has not seen, chooses them for all rows."
 
 // refitting divides rows held out into rows that choose and rows that judge.
 func (m *Model) refitting(held *data.Set, seed uint64) (p gp.Problem, d division, err error) {

@@ -17,7 +17,7 @@ const (
 
 // UsualSpread returns the spread that 99 % of the training rows do not exceed, as the last fit found it. The
 // spread at an input is the root of the mean of the outputs' latent variances. UsualSpread is 0 without a
-// posterior, or where the file does not have it, and after [Model.Update]: the posterior has changed, and its training rows are not there. Many rows above it are a sign that the data have changed since
+// posterior, or where the file does not have it, and after [Model.Update], or [Model.Refit] without held-out rows: the posterior has changed, and its training rows are not there. Many rows above it are a sign that the data have changed since
 // the training.
 func (m *Model) UsualSpread() float64 {
 	if n := len(m.History); m.Posterior != nil && n > 0 {

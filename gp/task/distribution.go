@@ -78,6 +78,19 @@ func (p *Prediction) Unit(i int) float64 {
 	return unit
 }
 
+// RowUnit returns how many times the unit of its target [Prediction.Unit] is for value i of a regression [N,T]: another number than 1 for a
+// network that gives the noise of each row, in whose unit its output is.
+func (p *Prediction) RowUnit(i int) float64 {
+	s := &p.spread
+	if s.under != nil {
+		s = &s.under.spread
+	}
+	if len(s.unit) == 0 {
+		return 1
+	}
+	return s.unit[i]
+}
+
 // Distribution returns the predictive distribution of target t at row i, in the units of the data: its mean,
 // variance, quantiles, CDF, log density and draws. It is nil in classification.
 func (p *Prediction) Distribution(i, t int) likelihood.Distribution {

@@ -156,7 +156,7 @@ func (m *Model) writeSheet(s *graph.Sheet, o ExportOptions, careful bool) ([]tas
 	if err != nil {
 		return nil, err
 	}
-	t := task.WriteOptions{Level: o.Level, Quantiles: o.Quantiles, Link: o.Link}
+	t := task.WriteOptions{Level: o.Level, Quantiles: o.Quantiles, Link: o.Link, Slack: m.slack()}
 	if m.Calibration != nil {
 		if m.byInputs() {
 			return nil, settings.Errorf("a conformal calibration by groups or with weights cannot be exported")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/onnxfile"
@@ -102,7 +103,7 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 		return err
 	}
 	input := tensor.New(tensor.WithShape(append([]int{rows.Shape()[0]}, m.Task.Inputs.Shape...)...), tensor.WithBacking(data.Float64s(rows)))
-	if err := m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return readOutputs(ctx, path, e.Outputs, names, input) }); err != nil {
+	if err := m.compareOutputs(e, o.Level, want, func(names []string) ([][]float64, error) { return readOutputs(ctx, path, e.Outputs, names, input) }); err != nil {
 		return fmt.Errorf("reading the file again: %w", err)
 	}
 	if !o.Check {
@@ -113,7 +114,7 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 		return err
 	}
 	in := runtimeInput(rows, e.Input.Type, m.Task.Inputs.Shape)
-	err = m.compareOutputs(e, want, func(names []string) ([][]float64, error) { return s.Run(e.Input.Name, in, names) })
+	err = m.compareOutputs(e, o.Level, want, func(names []string) ([][]float64, error) { return s.Run(e.Input.Name, in, names) })
 	if err != nil {
 		return fmt.Errorf("by ONNX Runtime: %w", err)
 	}
@@ -121,8 +122,8 @@ func (m *Model) compareExport(ctx context.Context, path string, e *Export, rows 
 	return err
 }
 
-// compareOutputs compares the outputs that run computes with those of the model, and notes the largest differences.
-func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(names []string) ([][]float64, error)) error {
+// compareOutputs compares the outputs that run computes with those of the model, with sets of a level, and notes the largest differences.
+func (m *Model) compareOutputs(e *Export, level float64, want map[string][]float64, run func(names []string) ([][]float64, error)) error {
 	var names []string
 	for _, out := range e.Outputs {
 		names = append(names, out.Name)
@@ -133,12 +134,45 @@ func (m *Model) compareOutputs(e *Export, want map[string][]float64, run func(na
 	}
 	for i, got := range all {
 		out := &e.Outputs[i]
+		for k := range got {
+			if m.onThreshold(out.Name, level, want["probabilities"], k) {
+				got[k] = want[out.Name][k]
+			}
+		}
 		d, at := difference(got, want[out.Name])
 		if out.Difference = max(out.Difference, d); !(d <= m.exportTolerance(e.Wide, out.Name)) {
 			return fmt.Errorf("%w by %.2g in output %q, number %d: it gives %g, the model %g", errDiffers, d, out.Name, at, got[at], want[out.Name][at])
 		}
 	}
 	return nil
+}
+
+// onThreshold says whether rounding decides number k of an output: a class of a set, or the mark of a row, whose probability, of all probs [n,C], is at the
+// threshold.
+func (m *Model) onThreshold(output string, level float64, probs []float64, k int) bool {
+	if m.Calibration == nil || probs == nil {
+		return false
+	}
+	p, threshold := 0.0, math.Inf(1)
+	switch a, c := m.Calibration.Abstain, m.Task.Size(); {
+	case output == "set":
+		q, err := m.Calibration.Conformal.Quantile(0, level)
+		if err != nil {
+			return false
+		}
+		p, threshold = probs[k], 1-q
+	case output == "abstain" && a.By == calibrate.ByProbability:
+		p, threshold = slices.Max(probs[k*c:(k+1)*c]), a.Most
+	}
+	return math.Abs(p-threshold) <= 2*m.slack()
+}
+
+// slack is how far a number of a file may be from a threshold that its row keeps.
+func (m *Model) slack() float64 {
+	if m.Dtype() == tensor.Float32 {
+		return exportTolerance
+	}
+	return exportTolerance64
 }
 
 // runtimeInput returns rows as the input of a file, with elements of a type.

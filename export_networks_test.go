@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/law"
 	"github.com/go-valla/valla/gp/task"
@@ -159,5 +160,25 @@ func TestExportErrors(t *testing.T) {
 	refused(c, ExportOptions{Check: true, Library: filepath.Join(dir, "none.so")}, "onnxruntime is not available", "none.so")
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
 		t.Errorf("files %v left, %v", files, err)
+	}
+}
+
+// TestExportAtThresholds: the rows that chose the thresholds of sets and of a rule lie on them, and rounding changes neither the sets nor
+// the marks of these rows.
+func TestExportAtThresholds(t *testing.T) {
+	set := thirds(60, 1)
+	for _, dt := range bothTypes {
+		m := fit(t, newTestClasses(t, dt, 3), thirds(80, 2), FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Validation: new(0.0)})
+		for _, o := range []CalibrateOptions{{Method: CalibrateConformal, Level: 0.9}, {Method: CalibrateAbstain, Risk: 0.9, Confidence: 0.8, By: calibrate.ByProbability}} {
+			c, err := m.Calibrate(t.Context(), set, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, level := range []float64{0.3, 0.5, 0.6, 0.7, 0.8, 0.9} {
+				if _, err := c.Export(t.Context(), filepath.Join(t.TempDir(), "m.onnx"), ExportOptions{Level: level, Rows: set.X}); err != nil {
+					t.Errorf("%v, %s at the level %g: %v", dt, o.Method, level, err)
+				}
+			}
+		}
 	}
 }

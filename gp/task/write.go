@@ -25,6 +25,9 @@ type WriteOptions struct {
 	// row that needs none, for the rule [calibrate.ByUnfamiliar].
 	Abstain    *calibrate.Abstain
 	MostSpread float64
+	// Slack is how much, relative to 1 or to the threshold, the file may miss a threshold and still accept a class or a row: thresholds are
+	// numbers of calibration rows, and rounding would decide whether these rows keep them.
+	Slack float64
 }
 
 // Output is a number, or several, of each example.
@@ -290,7 +293,7 @@ func (c *Classification) write(w *gp.Writing, g gp.Written, o WriteOptions, clas
 	return append(out, Output{Name: "set", Help: fmt.Sprintf("1 for the classes of the set of probability %g, else 0", o.Level), Axis: names, Node: inside}), err
 }
 
-// writeSet writes 1 for each class of the conformal set, 1 − p ≤ q, and 0 for the others.
+// writeSet writes 1 for each class of the conformal set, 1 − p ≤ q up to the slack, and 0 for the others.
 func (o WriteOptions) writeSet(b *graph.Builder, link Link, probs *graph.Node) (*graph.Node, error) {
 	if o.Conformal.Link != string(link) {
 		return nil, settings.Errorf("the link is %q, but the conformal calibration was made with %q: expected the same", link, o.Conformal.Link)
@@ -302,7 +305,7 @@ func (o WriteOptions) writeSet(b *graph.Builder, link Link, probs *graph.Node) (
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
-	return b.Affine(b.Step(b.Affine(probs, -1, 1-q)), -1, 1), nil
+	return b.Affine(b.Step(b.Affine(probs, -1, 1-q-o.Slack)), -1, 1), nil
 }
 
 // writeAbstain adds the output that [Prediction.Abstains] computes, from the other outputs.
@@ -318,12 +321,12 @@ func (o WriteOptions) writeAbstain(b *graph.Builder, g gp.Written, all []Output)
 	var asked *graph.Node
 	switch probs, lower := named("probabilities"), named("lower"); {
 	case o.Abstain.By == calibrate.ByUnfamiliar:
-		asked = b.Step(b.Affine(mean(b.ReLU(b.Diag(g.Cov))), 1, -o.MostSpread*o.MostSpread))
+		asked = b.Step(b.Affine(mean(b.ReLU(b.Diag(g.Cov))), 1, -o.MostSpread*o.MostSpread*(1+o.Slack)))
 	case o.Abstain.By == calibrate.ByProbability && probs != nil:
-		sure := b.Affine(b.Step(b.Affine(probs, -1, 1-o.Abstain.Most)), -1, 1) // 1 for classes that are probable enough
+		sure := b.Affine(b.Step(b.Affine(probs, -1, 1-o.Abstain.Most-o.Slack)), -1, 1) // 1 for classes that are probable enough
 		asked = b.Affine(b.Step(mean(sure)), -1, 1)
 	case o.Abstain.By == calibrate.ByWidth && lower != nil && o.Abstain.Level == o.Level:
-		asked = b.Step(b.Affine(mean(b.Sub(named("upper"), lower)), 1, -o.Abstain.Most))
+		asked = b.Step(b.Affine(mean(b.Sub(named("upper"), lower)), 1, -o.Abstain.Most*(1+o.Slack)))
 	case o.Abstain.By == calibrate.ByWidth && lower != nil:
 		return nil, settings.Errorf("the rule %s cannot be exported with intervals of the level %g, expected the level %g", o.Abstain, o.Level, o.Abstain.Level)
 	default:

@@ -28,6 +28,16 @@ def trained(X, y, outputs=1, loss=None, steps=200):
     return net.eval()
 
 
+class Table:
+    """A table with names of its columns, as a DataFrame is one."""
+
+    def __init__(self, X, columns):
+        self.X, self.columns, self.shape = X, columns, X.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.X if dtype is None else self.X.astype(dtype)
+
+
 def classes(X):
     """Three classes of rows."""
     return (X[:, 0] > -1).astype(int) + (X[:, 0] > 1).astype(int)

@@ -9,7 +9,7 @@ from torch import nn
 
 import valla
 
-from .cases import classes, rows, trained
+from .cases import Table, classes, rows, trained
 
 try:
     import sklearn
@@ -41,6 +41,15 @@ class Regressor(unittest.TestCase):
         self.assertGreater(r.score(X, y), 0.5)
         with self.assertRaisesRegex(valla.Error, "train_options are for"):
             valla.VallaRegressor(net, **SMALL).fit(X, y)
+
+    def test_columns(self):
+        X, y = rows()
+        r = valla.VallaRegressor(method="lla", fit_options={"structure": "diag"}, train_options={"iterations": 100, "hidden": [4]}).fit(Table(X, ["a", "b"]), y)
+        self.assertEqual(r.feature_names_in_.tolist(), ["a", "b"])
+        np.testing.assert_array_equal(r.predict(Table(X, ["a", "b"])), r.predict(X))
+        with self.assertRaisesRegex(valla.Error, r"columns \['b', 'a'\], expected those of the fit"):
+            r.predict(Table(X, ["b", "a"]))
+        self.assertFalse(hasattr(r.fit(X, y), "feature_names_in_"))
 
     def test_params(self):
         r = valla.VallaRegressor(method="lla")
@@ -80,6 +89,18 @@ class Classifier(unittest.TestCase):
         c = valla.VallaClassifier(net, fit_options=SMALL["fit_options"]).fit(X, np.where(hot, "hot", "cold"))
         self.assertEqual(c.predict_proba(X).shape, (200, 2))
         self.assertGreater(c.score(X, np.where(hot, "hot", "cold")), 0.8)
+
+    def test_names_of_a_model(self):
+        X, _ = rows()
+        own = np.array([1, 10, 2])[classes(X)]  # as texts these have another order
+        m = valla.train(X, own, classes=True, progress=False, hidden=[8], iterations=300)
+        same = [valla.VallaClassifier(m, method="lla", fit_options={"structure": "diag"}).fit(X, y) for y in (own, own.astype(str))]
+        for k, y in zip(same, (own, own.astype(str))):
+            self.assertEqual(k.classes_.tolist(), np.array([1, 2, 10]).astype(y.dtype).tolist())
+            self.assertGreater(k.score(X, y), 0.8)
+        np.testing.assert_array_equal(same[0].predict_proba(X), same[1].predict_proba(X))
+        with self.assertRaisesRegex(valla.Error, "2 classes, the network has 3"):
+            valla.VallaClassifier(m, method="lla").fit(X, own > 1)
 
     def test_missing_class(self):
         X = np.random.default_rng(0).standard_normal((90, 2))

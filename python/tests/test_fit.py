@@ -16,7 +16,9 @@ from torch import nn
 
 import valla
 
-from .cases import QUICK, classes, rows, trained
+from valla._program import run
+
+from .cases import QUICK, Table, classes, rows, trained
 
 
 class Regression(unittest.TestCase):
@@ -129,6 +131,22 @@ print(d.exists())
                     self.assertEqual(m.predict(self.X)["mean"].shape, (200,))
             finally:
                 os.chdir(here)
+
+    def test_columns_by_name(self):
+        X, y = rows()
+        with tempfile.TemporaryDirectory() as d:
+            table = os.path.join(d, "t.csv")
+            np.savetxt(table, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
+            run(["train", table, f"--out={table}.map", "--hidden=4", "--iterations=100"])
+            run(["fit", table, f"--model={table}.map", f"--out={table}.valla", "--method=lla"])
+            m = valla.load(table + ".valla")
+            want = m.predict(X)["mean"]
+            np.testing.assert_array_equal(m.predict(Table(X[:, ::-1], ["b", "a"]))["mean"], want)
+            np.testing.assert_array_equal(m.predict(Table(np.column_stack([y, X]), ["c", "a", "b"]))["mean"], want)
+            np.testing.assert_array_equal(m.predict(Table(X, ["u", "v"]))["mean"], want)  # names that the model does not know
+            self.assertEqual(m.evaluate(Table(X[:, ::-1], ["b", "a"]), y)["scores"], m.evaluate(X, y)["scores"])
+            with self.assertRaisesRegex(valla.Error, "no column 'b'"):
+                m.predict(Table(X, ["a", "c"]))
 
     def test_any_name(self):
         """A model is one whatever the name of its file."""

@@ -92,6 +92,23 @@ def inputs(X: Any) -> Dict[str, Array]:
     return arrays
 
 
+def column_names(X: Any) -> List[str]:
+    """The names of the columns of a table, such as a DataFrame; empty for what has none."""
+    columns = list(getattr(X, "columns", []))
+    return columns if all(isinstance(c, str) for c in columns) else []
+
+
+def ordered(X: Any, features: Sequence[str]) -> Any:
+    """A table with the columns of a model, in the order of the model, wherever the table has their names."""
+    have = column_names(X)
+    if not set(have) & set(features):
+        return X
+    lacking = [f for f in features if f not in have]
+    if lacking:
+        raise Error(f"X: no column {lacking[0]!r}, which the model has; X has {reprlib.repr(have)}")
+    return plain("X", X)[:, [have.index(f) for f in features]]
+
+
 def targets(y: Any, rows: int, classes: bool) -> Array:
     """The targets [rows] or [rows, targets], or the classes [rows] as numbers."""
     a = array("y", y)

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import reprlib
 from typing import Any, Dict, Literal, Mapping, Optional, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
 from . import _model, _network
-from ._arrays import Array, array, inputs, plain, targets
+from ._arrays import Array, array, column_names, inputs, plain, targets
 from ._program import Error, refuse
 
 _Self = TypeVar("_Self", bound="_Estimator")
@@ -21,6 +22,7 @@ class _Estimator:
 
     _estimator_type = ""
     n_features_in_: int
+    feature_names_in_: Array  # where the fit had a table with names
     model_: _model.Model
 
     def __init__(self, net: Any = None, *, method: str = "valla", train_options: Optional[Mapping[str, Any]] = None,
@@ -73,11 +75,17 @@ class _Estimator:
             raise Error("train_options are for a network that fit trains, and net is one already")
         self.model_ = _model.fit(net, X, y, classes=classes, progress=show, **{"method": self.method, **seed, **(self.fit_options or {})})
         arrays = inputs(X)
+        self.feature_names_in_ = np.array(column_names(X), dtype=object)
+        if not len(self.feature_names_in_):  # as in scikit-learn
+            del self.feature_names_in_
         self.n_features_in_ = int(np.prod(next(iter(arrays.values())).shape[1:]))
 
     def _predictions(self, X: Any, **options: Any) -> Dict[str, Array]:
         if not hasattr(self, "model_"):
             raise Error(f"this {type(self).__name__} is not fitted: call fit first")
+        there, fitted = column_names(X), list(getattr(self, "feature_names_in_", []))
+        if there and fitted and there != fitted:
+            raise Error(f"X: the columns {reprlib.repr(there)}, expected those of the fit in their order, {reprlib.repr(fitted)}")
         return self.model_.predict(X, **options)
 
     def __repr__(self) -> str:
@@ -133,7 +141,7 @@ class VallaClassifier(_Estimator):
     trained network, its outputs belong to the sorted classes, and a single logit to the second of two."""
 
     _estimator_type = "classifier"
-    classes_: Array  # sorted
+    classes_: Array  # in the order of the outputs, which is sorted but for a model that has another order
 
     def fit(self, X: Any, y: Any) -> "VallaClassifier":
         """Trains a network unless there is one, and puts error bars on it."""
@@ -147,12 +155,13 @@ class VallaClassifier(_Estimator):
             raise Error(f"y: classes of types that have no order: {e}") from e
         if len(classes) < 2:
             raise Error(f"y: one class ({classes[0] if len(classes) else 'no rows'}), expected two or more")
-        self._fit(X, self._own(numbers.reshape(-1)), True)
+        own = self._own(classes)
+        self._fit(X, own[numbers.reshape(-1)], True)
         outputs = self.predict_proba({k: a[:1] for k, a in inputs(X).items()}).shape[1]
         if outputs != len(classes):  # classes that the rows lack would shift the others
             del self.model_
             raise Error(f"y: {len(classes)} classes, the network has {outputs} outputs")
-        self.classes_ = classes
+        self.classes_ = classes[np.argsort(own)]
         return self
 
     def predict(self, X: Any) -> Array:
@@ -174,11 +183,26 @@ class VallaClassifier(_Estimator):
             raise Error(f"y: {'text' if names.dtype.kind == 'U' else 'numbers'}, expected classes such as {self.classes_.tolist()[0]!r}")
         return float(np.average(best == names, weights=_weights(sample_weight, len(best))))
 
-    def _own(self, numbers: Array) -> Array:
-        """The classes of rows, which are numbered from 0 on, as net calls them, which may be a model of other numbers."""
+    def _own(self, classes: Array) -> Array:
+        """The numbers by which net calls classes, which are sorted: those of a model with the same names, or else those of the outputs in their order."""
         file = _model.file_of(self.net)
-        own = [] if file is None else _network.header(file).get("classification", {}).get("classes", [])
-        return np.array(own)[numbers] if len(own) > numbers.max() else numbers
+        said = {} if file is None else _network.header(file).get("classification", {})
+        own, texts = said.get("classes", []), said.get("labels") or []
+        if texts and classes.dtype.kind in "OU":
+            unknown = [c for c in classes.tolist() if c not in texts]
+            if unknown:
+                raise Error(f"y: the class {unknown[0]!r}, which the model does not have; its classes are {reprlib.repr(texts)}")
+            return np.array([texts.index(c) for c in classes.tolist()])
+        if own and not texts:
+            try:
+                numbers = np.array([float(c) for c in classes.tolist()])
+            except ValueError:  # texts for the numbers of the model
+                numbers = np.array([])
+            if len(numbers) and set(numbers) <= set(own):
+                return numbers
+        if own and len(own) != len(classes):
+            raise Error(f"y: {len(classes)} classes, the network has {len(own)} outputs")
+        return np.array(own) if own and not texts else np.arange(len(classes))
 
     @staticmethod
     def _names(y: Any) -> Array:

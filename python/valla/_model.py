@@ -64,14 +64,14 @@ class Model:
         return ""
 
     def predict(self, X: Any, **options: Any) -> Dict[str, Array]:
-        """The columns of `valla predict` for the rows of X: for a regression the arrays mean, std, lower, upper,
+        """The columns of `valla predict` for the rows of X, whose columns are found by name if X is a table with those of the model: for a regression the arrays mean, std, lower, upper,
         epistemic and aleatoric, in the units of the target, [rows], or [rows, targets] of several targets; for a
         classification class [rows], the numbers of the most probable classes, and p [rows, classes], the
         probabilities. If the classes are texts, class counts the columns of p from 0 on, and classes [classes] are
         the texts. After calibrate(method="conformal") set [rows, classes] tells which classes are in a set that contains the
         right class with the probability level. A network of one logit has the columns of a regression, whose mean is the probability of class 1.
         Options are flags, such as level=0.9, quantiles=[0.05, 0.95], above=[100], samples=20 or noise=True."""
-        arrays = _arrays.inputs(X)
+        arrays = _arrays.inputs(_arrays.ordered(X, _network.features(self.path)))
         with _Folder() as d:
             out = str(d / "predictions.npz")
             data = _arrays.write(d / "data.npz", arrays, of_bytes=_network.of_bytes(self.path))
@@ -107,7 +107,7 @@ class Model:
 
     def _judge(self, command: str, X: Any, y: Any, *more: str) -> str:
         """Runs a command on rows with targets."""
-        arrays = _arrays.inputs(X)
+        arrays = _arrays.inputs(_arrays.ordered(X, _network.features(self.path)))
         with _Folder() as d:
             data, about = _known(self.path, arrays, y, d)
             return self._run(command, data, "X and y", *about, *more)

@@ -35,6 +35,11 @@ def of_bytes(path: Path) -> bool:
     return bool(header(path).get("inputs", {}).get("bytes"))
 
 
+def features(path: Path) -> List[str]:
+    """The names of the inputs of the model in a file; empty if it has none."""
+    return list(header(path).get("inputs", {}).get("features") or [])
+
+
 def of_classes(path: Path) -> Optional[bool]:
     """Whether the model in a file predicts classes, or None if it is a single logit, which may be called either."""
     said = header(path)

@@ -78,7 +78,10 @@ func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 	if w != nil {
 		for _, word := range w.List {
 			place, ok := at.of(word.Text)
-			if !ok || missing(word.Text) {
+			switch lacking := missing(word.Text); {
+			case lacking && word.Text != "":
+				return nil, fmt.Errorf("%w, which counts as a missing value: give the class another name, or leave such rows out with the setting missing", t.cell(j, word, oneOf(labels)))
+			case lacking || !ok:
 				return nil, t.cell(j, word, oneOf(labels))
 			}
 			of = append(of, float64(place))
@@ -90,7 +93,7 @@ func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 			out[i] = of[w.Codes[i]]
 			continue
 		}
-		place, ok := at[key(values[i*k+j])]
+		place, ok := at.number(values[i*k+j])
 		if !ok {
 			return nil, fmt.Errorf("%s: column %q: expected %s, found %s", t.Path, t.Columns[j], oneOf(labels), tablefile.Number(values[i*k+j]))
 		}

@@ -169,6 +169,7 @@ func TestEncodeErrors(t *testing.T) {
 		{tableOf(t, "c,y\n1,\n2,3\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found ""`},
 		{tableOf(t, "c,y\n1,\"1,785\"\n2,\n3,\"2,5\"\n"), ColumnOptions{}, `f.csv:2: column "y": expected a number, found "1,785"; write the target as a number with a decimal point`},
 		{tableOf(t, "c,y\n1,u\n2,\n3,v\n"), ColumnOptions{Classes: true}, `f.csv:3: column "y": expected one of the 2 classes "u", "v", found ""`},
+		{tableOf(t, "c,y\n1,u\n2,None\n3,v\n"), ColumnOptions{Classes: true}, `found "None", which counts as a missing value: give the class another name`},
 		{tableOf(t, "c,y\n,1\n2,\n"), ColumnOptions{Missing: MissingDrop}, "no row has all values"},
 	} {
 		s, err := c.table.Encode(c.o)
@@ -184,6 +185,25 @@ func spread(n int, others ...string) (cells []string) {
 		cells = append(cells, fmt.Sprint(i))
 	}
 	return append(cells, others...)
+}
+
+// TestNarrowNumbers: a category is the same in float32 and in float64.
+func TestNarrowNumbers(t *testing.T) {
+	wide, narrow := 0.1, float64(float32(0.1))
+	for _, of := range []float64{wide, narrow} {
+		at := placesOf([]string{key(1.5), key(of)})
+		for _, v := range []float64{wide, narrow} {
+			if i, ok := at.number(v); !ok || i != 1 {
+				t.Errorf("%v among categories with %v: place %d, %v", v, of, i, ok)
+			}
+			if i, ok := at.of(key(v)); !ok || i != 1 {
+				t.Errorf("the text of %v among categories with %v: place %d, %v", v, of, i, ok)
+			}
+		}
+		if i, ok := at.number(0.1000001); ok {
+			t.Errorf("another number has the place %d", i)
+		}
+	}
 }
 
 // TestIndexes: the index of pandas is neither the target nor an input, whatever the order of its numbers, and neither is what a

@@ -389,8 +389,7 @@ func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
 		if words != nil && words.Codes[i] > 0 {
 			p = of[words.Codes[i]-1]
 		} else {
-			i, ok := at[key(values[i*k+j])]
-			p = place(i, ok)
+			p = place(at.number(values[i*k+j]))
 		}
 		if p < 0 {
 			gaps++

@@ -200,11 +200,28 @@ func placesOf(values []string) places {
 	return at
 }
 
+// number returns the place of a number. A float32, of an array or of Parquet, is the number of fewest digits that it stands for.
+func (p places) number(v float64) (int, bool) {
+	if i, ok := p[key(v)]; ok {
+		return i, true
+	}
+	single := float64(float32(v))
+	if single == v {
+		i, ok := p[strconv.FormatFloat(v, 'g', -1, 32)]
+		return i, ok
+	}
+	i, ok := p[key(single)]
+	return i, ok
+}
+
 // of returns the place of a text. One program writes true, another True or TRUE: a spelling that the list
 // lacks is the same category.
 func (p places) of(text string) (int, bool) {
 	if i, ok := p[category(text)]; ok {
 		return i, true
+	}
+	if v, ok := parse([]byte(text)); ok {
+		return p.number(v)
 	}
 	word, ok := truth(text)
 	if !ok {

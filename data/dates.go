@@ -97,7 +97,7 @@ func layoutOf(words []string) (string, error) {
 }
 
 // lookedAt bounds the words that are compared with all layouts.
-const lookedAt = 1000
+const lookedAt = 200
 
 // dateLike are texts that people take for dates: three numbers, the first or the last of which is a year, or with strokes.
 var dateLike = regexp.MustCompile(`^((19|20)\d\d[-/. ]\d{1,2}[-/. ]\d{1,2}|\d{1,2}[-/. ]\d{1,2}[-/. ](19|20)\d\d|\d{1,2}/\d{1,2}/\d\d)([T ,].*)?$`)

@@ -70,6 +70,7 @@ func pointwiseCases() []graphtest.Case {
 		{"exp", (*builder).Exp, math.Exp, nil},
 		{"log", (*builder).Log, math.Log, positive},
 		{"sqrt", (*builder).Sqrt, math.Sqrt, positive},
+		{"length", (*builder).Length, math.Sqrt, positive},
 		{"square", (*builder).Square, func(x float64) float64 { return x * x }, nil},
 		{"neg", (*builder).Neg, func(x float64) float64 { return -x }, nil},
 		{"scale", func(b *builder, x *node) *node { return b.Scale(x, 2.5) }, func(x float64) float64 { return 2.5 * x }, nil},

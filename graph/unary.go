@@ -167,6 +167,19 @@ func (b *Builder) Sqrt(x *Node) *Node {
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Div(ct, b.Scale(y, 2)) }}, x)
 }
 
+// Length returns √x, the length of a vector with the sum of squares x. Its derivative at 0 is 0, as in PyTorch: the slope of the root is
+// infinite there, and its product with the slopes of the squares, which are 0, would be NaN.
+func (b *Builder) Length(x *Node) *Node {
+	least := 1e-150 // its square is a normal number
+	if b.dt == tensor.Float32 {
+		least = 1e-15
+	}
+	return b.pointwise(Pointwise{Name: "length", ONNX: operator("Sqrt"), F32: kernel.Sqrt[float32], F64: kernel.Sqrt[float64],
+		Grad: func(b *Builder, _, y, ct *Node) *Node {
+			return b.Div(b.Mul(ct, b.Step(y)), b.Clip(b.Scale(y, 2), least, math.Inf(1)))
+		}}, x)
+}
+
 // Square returns x².
 func (b *Builder) Square(x *Node) *Node {
 	return b.pointwise(Pointwise{Name: "square", ONNX: func(w *ONNX, x string) string { return w.Node("Mul", nil, x, x) }, F32: kernel.Square[float32], F64: kernel.Square[float64],

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/graph"
 )
 
@@ -30,7 +28,7 @@ func init() {
 		"Erf":        unary((*graph.Builder).Erf, math.Erf),
 		"Exp":        unary((*graph.Builder).Exp, math.Exp),
 		"Log":        unary((*graph.Builder).Log, math.Log),
-		"Sqrt":       unary(norm, math.Sqrt),
+		"Sqrt":       unary((*graph.Builder).Length, math.Sqrt),
 		"Sin":        unary((*graph.Builder).Sin, math.Sin),
 		"Cos":        unary((*graph.Builder).Cos, math.Cos),
 		"Neg":        unary((*graph.Builder).Neg, func(x float64) float64 { return -x }),
@@ -76,7 +74,7 @@ func init() {
 		"ReduceSumSquare": func(c *call) []value { return reduced(c, c.made(c.b.Square(c.node(0))), false) },
 		"ReduceL2": func(c *call) []value {
 			square := reduced(c, c.made(c.b.Square(c.node(0))), false)[0].node
-			return nodes(c.made(norm(c.b, square)))
+			return nodes(c.made(c.b.Length(square)))
 		},
 		"ReduceMax":  reduceMax(1),
 		"ReduceMin":  reduceMax(-1),
@@ -155,18 +153,6 @@ func div(c *call) []value {
 	return nodes(c.pair((*graph.Builder).Div, x, y))
 }
 
-// leastSquare is the least sum of squares, by element type, whose root has its own slope.
-var leastSquare = map[tensor.Dtype]float64{tensor.Float32: 1e-30, tensor.Float64: 1e-300}
-
-// root is the root of a sum of squares, and hardly more than 0 where the sum is 0.
-func root(b *graph.Builder, square *graph.Node) *graph.Node {
-	return b.Sqrt(b.Clip(square, leastSquare[b.Dtype()], math.Inf(1)))
-}
-
-// norm is √x, for sums of squares: where all summands are 0, the slopes of the norm are 0, as in PyTorch. By the slope of the root,
-// which is infinite at 0, they would be NaN.
-func norm(b *graph.Builder, x *graph.Node) *graph.Node { return b.Div(x, root(b, x)) }
-
 // pow is xᵖ. A fractional exponent, and one that is no constant, need a positive x.
 func pow(c *call) []value {
 	if c.constant() {
@@ -181,7 +167,7 @@ func pow(c *call) []value {
 	x, p := c.value(0), c.value(1)
 	if exponent, ok := p.host.scalar(); ok {
 		if exponent == 0.5 {
-			return nodes(c.made(norm(c.b, x.node)))
+			return nodes(c.made(c.b.Length(x.node)))
 		}
 		return nodes(c.made(c.b.Pow(x.node, exponent)))
 	}

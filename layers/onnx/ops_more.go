@@ -121,8 +121,9 @@ func lpNorm(c *call) []value {
 	switch p {
 	case 1:
 		return nodes(c.made(c.b.Div(x, c.b.SumTo(c.b.Abs(x), to...))))
-	case 2:
-		return nodes(c.made(c.b.Div(x, root(c.b, c.b.SumTo(c.b.Square(x), to...)))))
+	case 2: // of zeros 0, as in ONNX Runtime
+		const least = 1e-30
+		return nodes(c.made(c.b.Div(x, c.b.Clip(c.b.Length(c.b.SumTo(c.b.Square(x), to...)), least, math.Inf(1)))))
 	}
 	c.failf("p = %d is not supported, only 1 and 2", p)
 	return nil

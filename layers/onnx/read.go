@@ -334,6 +334,20 @@ func (r *reader) untrained() (map[string]bool, error) {
 	return state, nil
 }
 
+// fixed returns the names of the arrays that are settings of operators, or masks.
+func (r *reader) fixed() map[string]bool {
+	fixed := map[string]bool{}
+	for name, t := range r.weights {
+		fixed[name] = raw.IsMask(t.Type, t.Data)
+	}
+	for _, n := range r.Nodes {
+		for i, name := range n.Inputs {
+			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
+		}
+	}
+	return fixed
+}
+
 // file prunes the graph and sorts the initialisers into parameters, state and constants.
 func (r *reader) file() (*File, error) {
 	if err := r.prune(); err != nil {
@@ -344,16 +358,10 @@ func (r *reader) file() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fixed := map[string]bool{}
-	for _, n := range r.Nodes {
-		for i, name := range n.Inputs {
-			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
-		}
-	}
-	f, buffers := &File{weights: map[string]*Tensor{}, Ended: r.ended}, r.buffers()
+	f, buffers, fixed := &File{weights: map[string]*Tensor{}, Ended: r.ended}, r.buffers(), r.fixed()
 	for _, name := range r.order {
 		t := r.weights[name]
-		if fixed[name] || raw.IsMask(t.Type, t.Data) {
+		if fixed[name] {
 			c := *t
 			c.Name = name
 			r.Constants = append(r.Constants, c)

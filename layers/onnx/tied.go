@@ -18,21 +18,32 @@ const foldedPrefix = "onnx::"
 // trained may be, but have biases of their own.
 func (r *reader) tie() {
 	first, same, transposed := map[string]string{}, map[string]string{}, map[string]string{} // names by contents
+	var copies []string
+	shapes := map[[2]int]bool{} // of the copies
 	for _, name := range r.order {
-		if t := r.weights[name]; len(t.Shape) == 2 && !strings.HasPrefix(name, foldedPrefix) {
-			same[contents(t)], transposed[contents(t.transposed())] = name, name
+		if t := r.weights[name]; len(t.Shape) == 2 && strings.HasPrefix(name, foldedPrefix) && !t.plain() {
+			copies, shapes[[2]int(t.Shape)] = append(copies, name), true
 		}
 	}
-	for _, name := range slices.Clone(r.order) {
+	for _, name := range r.order {
 		t := r.weights[name]
-		if len(t.Shape) != 2 || !strings.HasPrefix(name, foldedPrefix) || t.plain() {
+		if len(t.Shape) != 2 || strings.HasPrefix(name, foldedPrefix) {
 			continue
 		}
-		key := contents(t) + r.biasAfter(name)
-		if of, ok := transposed[contents(t)]; ok {
+		if shapes[[2]int(t.Shape)] {
+			same[contents(t)] = name
+		}
+		if shapes[[2]int{t.Shape[1], t.Shape[0]}] {
+			transposed[contents(t.transposed())] = name
+		}
+	}
+	for _, name := range copies {
+		own := contents(r.weights[name])
+		key := own + r.biasAfter(name)
+		if of, ok := transposed[own]; ok {
 			r.replace(name, "")
 			r.Nodes = slices.Insert(r.Nodes, 0, Node{Op: "Transpose", Name: name, Inputs: []string{of}, Outputs: []string{name}})
-		} else if of := cmp.Or(same[contents(t)], first[key]); of != "" {
+		} else if of := cmp.Or(same[own], first[key]); of != "" {
 			r.replace(name, of)
 		} else {
 			first[key] = name

@@ -214,11 +214,12 @@ func (t *Table) kind(j int, o ColumnOptions) (c ColumnCode, why string, err erro
 func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string, error) {
 	if p.numbers == 0 {
 		var err error
-		if c.Values = boolean(p.texts()); c.Values != nil {
+		texts := p.texts()
+		if c.Values = boolean(texts); c.Values != nil {
 			c.Kind = Boolean
 			return c, "", nil
 		}
-		if c.Layout, err = layoutOf(p.texts()); err != nil {
+		if c.Layout, err = layoutOf(texts); err != nil {
 			return c, "", fmt.Errorf("%s: column %q: %w, or see the setting categorical and the setting drop", t.Path, c.Name, err)
 		} else if c.Layout != "" {
 			c.Kind = Date

@@ -199,7 +199,10 @@ func (t *Table) folderPlaces(j int, names []string) (*tensor.Dense, error) {
 }
 
 // opaque returns a colour without its transparency, as Pillow's convert does.
-func opaque(c color.Color) color.RGBA {
+func opaque(c color.Color) color.Color {
+	if _, _, _, alpha := c.RGBA(); alpha == 0xffff { // as most are: without an allocation
+		return c
+	}
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	return color.RGBA{n.R, n.G, n.B, 255}
 }
@@ -234,9 +237,9 @@ func readImage(path string, channels int) (planes []uint8, h, w int, err error) 
 			planes[i] = color.GrayModel.Convert(opaque(at)).(color.Gray).Y
 			continue
 		}
-		of := opaque(at)
-		for k, v := range []uint8{of.R, of.G, of.B} {
-			planes[k*h*w+i] = v
+		red, green, blue, _ := opaque(at).RGBA()
+		for k, v := range []uint32{red, green, blue} {
+			planes[k*h*w+i] = uint8(v >> 8)
 		}
 	}
 	return planes, h, w, nil

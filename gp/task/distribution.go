@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -70,25 +71,17 @@ func (s *spreads) units(i int) (shift, scale float64) {
 // Unit returns the unit in which the network gives value i of a regression [N,T], in the units of the targets, or of the
 // transformed targets.
 func (p *Prediction) Unit(i int) float64 {
-	s := &p.spread
-	if s.under != nil {
-		s = &s.under.spread
-	}
-	_, unit := s.units(i)
+	_, unit := cmp.Or(p.spread.under, p).spread.units(i)
 	return unit
 }
 
 // RowUnit returns how many times the unit of its target [Prediction.Unit] is for value i of a regression [N,T]: another number than 1 for a
 // network that gives the noise of each row, in whose unit its output is.
 func (p *Prediction) RowUnit(i int) float64 {
-	s := &p.spread
-	if s.under != nil {
-		s = &s.under.spread
+	if unit := cmp.Or(p.spread.under, p).spread.unit; len(unit) > 0 {
+		return unit[i]
 	}
-	if len(s.unit) == 0 {
-		return 1
-	}
-	return s.unit[i]
+	return 1
 }
 
 // Distribution returns the predictive distribution of target t at row i, in the units of the data: its mean,

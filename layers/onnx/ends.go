@@ -314,8 +314,8 @@ func (r *reader) isOne(name string) bool {
 	if t == nil || product(t.Shape) != 1 {
 		return false
 	}
-	v, err := raw.Decode(t.Type, t.Data)
-	return err == nil && fmt.Sprint(v) == "[1]"
+	v, err := raw.Dense(t.Type, t.Shape, t.Data)
+	return err == nil && isFloat(t.Type) && graph.Floats(v)[0] == 1
 }
 
 // of returns the half of the outputs with names, and whether the last of them still has to be split.

@@ -122,7 +122,7 @@ func lpNorm(c *call) []value {
 	case 1:
 		return nodes(c.made(c.b.Div(x, c.b.SumTo(c.b.Abs(x), to...))))
 	case 2: // of zeros 0, as in ONNX Runtime
-		const least = 1e-30
+		const least = 1e-30 // the squares of smaller numbers are 0 in float32
 		return nodes(c.made(c.b.Div(x, c.b.Clip(c.b.Length(c.b.SumTo(c.b.Square(x), to...)), least, math.Inf(1)))))
 	}
 	c.failf("p = %d is not supported, only 1 and 2", p)

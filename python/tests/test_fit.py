@@ -148,6 +148,13 @@ print(d.exists())
             with self.assertRaisesRegex(valla.Error, "no column 'b'"):
                 m.predict(Table(X, ["a", "c"]))
 
+    def test_columns_without_names(self):
+        X, y = rows()
+        net = trained(X, y)
+        of_table = Table(X, ["x1", "x0"])  # names that the program gives to columns without names, in another order
+        m = valla.fit(net, of_table, y, method="lla", progress=False)
+        np.testing.assert_array_equal(m.predict(of_table)["mean"], m.predict(X)["mean"])
+
     def test_any_name(self):
         """A model is one whatever the name of its file."""
         X, y = rows()

@@ -75,9 +75,9 @@ class _Estimator:
             raise Error("train_options are for a network that fit trains, and net is one already")
         self.model_ = _model.fit(net, X, y, classes=classes, progress=show, **{"method": self.method, **seed, **(self.fit_options or {})})
         arrays = inputs(X)
-        self.feature_names_in_ = np.array(column_names(X), dtype=object)
-        if not len(self.feature_names_in_):  # as in scikit-learn
-            del self.feature_names_in_
+        vars(self).pop("feature_names_in_", None)
+        if column_names(X):  # else there is no such attribute, as in scikit-learn
+            self.feature_names_in_ = np.array(column_names(X), dtype=object)
         self.n_features_in_ = int(np.prod(next(iter(arrays.values())).shape[1:]))
 
     def _predictions(self, X: Any, **options: Any) -> Dict[str, Array]:

@@ -36,8 +36,9 @@ def of_bytes(path: Path) -> bool:
 
 
 def features(path: Path) -> List[str]:
-    """The names of the inputs of the model in a file; empty if it has none."""
-    return list(header(path).get("inputs", {}).get("features") or [])
+    """The names of the inputs of the model in a file; empty if it has none but x0, x1, …, which the program gives to arrays."""
+    names = list(header(path).get("inputs", {}).get("features") or [])
+    return [] if names == [f"x{i}" for i in range(len(names))] else names
 
 
 def of_classes(path: Path) -> Optional[bool]:

@@ -145,9 +145,15 @@ func (v *version) wanted(asked []requestOutput) []requestOutput {
 
 // parametersOf returns the parameters of an output: those of the request, and its own in place of those with the same names.
 func (r *inferRequest) parametersOf(o requestOutput) map[string]any {
-	all := map[string]any{}
-	maps.Copy(all, r.Parameters)
-	maps.Copy(all, o.Parameters)
+	if len(o.Parameters) == 0 {
+		return r.Parameters
+	}
+	all := maps.Clone(o.Parameters)
+	for name, v := range r.Parameters {
+		if _, own := all[name]; !own {
+			all[name] = v
+		}
+	}
 	return all
 }
 
